@@ -1,0 +1,3 @@
+//! The `turnd` program: parse, bind, wire, wait.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! From evidence to a verdict, or to the named reason why there is none.

@@ -1,0 +1,1 @@
+//! HTTP, server-sent events, the layout of files, cold load, wiring.

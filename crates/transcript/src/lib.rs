@@ -1,0 +1,1 @@
+//! The session file: append, read backward, project, classify.

@@ -1,0 +1,68 @@
+//! Texts cut to a bound that a JavaScript reader counts in the same way.
+
+/// Most UTF-16 units of a prompt's or an answer's text in a turn result (turn status seed).
+pub const TEXT_UNITS_MAX: usize = 32_768;
+/// Most UTF-16 units of an error message (turn status seed).
+pub const MESSAGE_UNITS_MAX: usize = 4_096;
+/// Most UTF-16 units of an error code (turn status seed).
+pub const CODE_UNITS_MAX: usize = 256;
+
+/// A text within its bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounded {
+    /// The text, or as much of its beginning as fits.
+    pub text: String,
+    /// Whether something was cut off.
+    pub truncated: bool,
+}
+
+/// Cuts `text` to at most `units_max` UTF-16 units. A character that would lose half of its surrogate pair is dropped
+/// whole.
+#[must_use]
+pub fn bounded(text: &str, units_max: usize) -> Bounded {
+    let end = end_of_prefix(text, units_max);
+    Bounded { text: text[..end].to_owned(), truncated: end < text.len() }
+}
+
+/// The byte length of the longest prefix of `text` within `units_max` UTF-16 units.
+fn end_of_prefix(text: &str, units_max: usize) -> usize {
+    // No character has fewer bytes than units, so a short text needs no counting.
+    if text.len() <= units_max {
+        return text.len();
+    }
+    let mut units = 0;
+    for (start, character) in text.char_indices() {
+        units += character.len_utf16();
+        if units > units_max {
+            return start;
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, units_max: usize, expected: &str) {
+        let cut = bounded(text, units_max);
+        assert_eq!(cut.text, expected, "{text:?} at {units_max}");
+        assert_eq!(cut.truncated, expected != text, "{text:?} at {units_max}");
+    }
+
+    #[test]
+    fn a_text_is_cut_by_utf16_units() {
+        check("", 0, "");
+        check("abc", 3, "abc");
+        check("abc", 2, "ab");
+        check("éé", 2, "éé");
+        check("ééé", 2, "éé");
+    }
+
+    #[test]
+    fn a_cut_never_leaves_half_a_pair() {
+        check("a🧪", 3, "a🧪");
+        check("a🧪", 2, "a");
+        check("🧪🧪", 3, "🧪");
+    }
+}

@@ -1,0 +1,233 @@
+//! How a turn ended, as the host writes it into the transcript and the poll reads it back.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::text::{Bounded, CODE_UNITS_MAX, MESSAGE_UNITS_MAX, TEXT_UNITS_MAX, bounded};
+
+/// The subtype of the system record that carries a turn result.
+pub const TURN_RESULT_SUBTYPE: &str = "turn_result";
+/// What `resultCode` says when the answer's text was cut (turn status seed).
+pub const RESULT_TEXT_TRUNCATED: &str = "RESULT_TEXT_TRUNCATED";
+
+/// The outcome of one turn: the payload of a `turn_result` record (wire, section 16.2), with the agent's own word and
+/// the text said before a cancel (design, section 3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnResult {
+    /// The prompt whose turn this was.
+    pub prompt_id: String,
+    /// How it ended.
+    pub state: TurnState,
+    /// Why the agent stopped; `cancelled` for a cancelled turn. An open set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// What went wrong, for an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<TurnError>,
+    /// When the prompt was dispatched, in epoch milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<u64>,
+    /// When a cancel was handed to the agent, in epoch milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancelled_at: Option<u64>,
+    /// When the turn ended, in epoch milliseconds.
+    pub ended_at: u64,
+    /// What the client asked, at most [`TEXT_UNITS_MAX`] UTF-16 units.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_text: Option<String>,
+    /// Whether `prompt_text` was cut.
+    #[serde(skip_serializing_if = "is_false")]
+    pub prompt_text_truncated: bool,
+    /// The final answer, at most [`TEXT_UNITS_MAX`] UTF-16 units; none when the agent gave no final text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_text: Option<String>,
+    /// Whether `result_text` was cut.
+    #[serde(skip_serializing_if = "is_false")]
+    pub result_truncated: bool,
+    /// [`RESULT_TEXT_TRUNCATED`] when `result_text` was cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_code: Option<String>,
+    /// The client that submitted the prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub originator_client_id: Option<String>,
+    /// The agent's own stop reason, where the outcome says something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_stop_reason: Option<String>,
+    /// What the agent had said when its turn was cancelled, at most [`TEXT_UNITS_MAX`] UTF-16 units.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial_text: Option<String>,
+}
+
+/// The three ways a turn ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnState {
+    /// The agent answered.
+    Completed,
+    /// A cancel reached the agent.
+    Cancelled,
+    /// The agent, or the way to it, failed.
+    Error,
+}
+
+/// The error of a failed turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TurnError {
+    /// For people, at most [`MESSAGE_UNITS_MAX`] UTF-16 units.
+    pub message: String,
+    /// For programs, at most [`CODE_UNITS_MAX`] UTF-16 units.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+}
+
+impl TurnResult {
+    /// A result without texts or an error; the caller adds what it knows.
+    #[must_use]
+    pub fn new(prompt_id: impl Into<String>, state: TurnState, ended_at_ms: u64) -> Self {
+        Self {
+            prompt_id: prompt_id.into(),
+            state,
+            stop_reason: None,
+            error: None,
+            started_at: None,
+            cancelled_at: None,
+            ended_at: ended_at_ms,
+            prompt_text: None,
+            prompt_text_truncated: false,
+            result_text: None,
+            result_truncated: false,
+            result_code: None,
+            originator_client_id: None,
+            agent_stop_reason: None,
+            partial_text: None,
+        }
+    }
+
+    /// With the prompt's text, cut to its bound.
+    #[must_use]
+    pub fn with_prompt_text(mut self, text: &str) -> Self {
+        let Bounded { text, truncated } = bounded(text, TEXT_UNITS_MAX);
+        self.prompt_text = Some(text);
+        self.prompt_text_truncated = truncated;
+        self
+    }
+
+    /// With the final answer, cut to its bound. An empty answer is no answer.
+    #[must_use]
+    pub fn with_result_text(mut self, text: &str) -> Self {
+        if text.is_empty() {
+            return self;
+        }
+        let Bounded { text, truncated } = bounded(text, TEXT_UNITS_MAX);
+        self.result_text = Some(text);
+        self.result_truncated = truncated;
+        self.result_code = truncated.then(|| RESULT_TEXT_TRUNCATED.to_owned());
+        self
+    }
+
+    /// With what the agent had said before its turn was cut, itself cut to the bound of a text.
+    #[must_use]
+    pub fn with_partial_text(mut self, text: &str) -> Self {
+        self.partial_text = (!text.is_empty()).then(|| bounded(text, TEXT_UNITS_MAX).text);
+        self
+    }
+
+    /// With an error, both parts cut to their bounds.
+    #[must_use]
+    pub fn with_error(mut self, message: &str, code: Option<&str>) -> Self {
+        self.error = Some(TurnError::new(message, code));
+        self
+    }
+
+    /// Reads a payload. None unless it names a prompt, one of the three states and the time of the end; any other field
+    /// of the wrong type is left out.
+    #[must_use]
+    pub fn from_payload(payload: &Value) -> Option<Self> {
+        let fields = payload.as_object()?;
+        let state = TurnState::parse(fields.get("state")?.as_str()?)?;
+        let mut result = Self::new(text_of(fields, "promptId")?, state, millis_of(fields, "endedAt")?);
+        result.stop_reason = text_of(fields, "stopReason");
+        result.error = fields.get("error").and_then(TurnError::from_payload);
+        result.started_at = millis_of(fields, "startedAt");
+        result.cancelled_at = millis_of(fields, "cancelledAt");
+        result.prompt_text = text_of(fields, "promptText");
+        result.prompt_text_truncated = flag_of(fields, "promptTextTruncated");
+        result.result_text = text_of(fields, "resultText");
+        result.result_truncated = flag_of(fields, "resultTruncated");
+        result.result_code = text_of(fields, "resultCode");
+        result.originator_client_id = text_of(fields, "originatorClientId");
+        result.agent_stop_reason = text_of(fields, "agentStopReason");
+        result.partial_text = text_of(fields, "partialText");
+        Some(result)
+    }
+}
+
+impl TurnState {
+    /// Reads the word of the format.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "completed" => Some(Self::Completed),
+            "cancelled" => Some(Self::Cancelled),
+            "error" => Some(Self::Error),
+            _ => None,
+        }
+    }
+
+    /// The word of the format.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl TurnError {
+    /// An error with both parts cut to their bounds.
+    #[must_use]
+    pub fn new(message: &str, code: Option<&str>) -> Self {
+        Self {
+            message: bounded(message, MESSAGE_UNITS_MAX).text,
+            code: code.map(|code| bounded(code, CODE_UNITS_MAX).text),
+        }
+    }
+
+    fn from_payload(payload: &Value) -> Option<Self> {
+        let fields = payload.as_object()?;
+        // A numeric code becomes text (evidence rules, section 7).
+        let code = match fields.get("code") {
+            Some(Value::Number(code)) => Some(code.to_string()),
+            Some(Value::String(code)) => Some(code.clone()),
+            _ => None,
+        };
+        Some(Self { message: text_of(fields, "message")?, code })
+    }
+}
+
+fn text_of(fields: &Map<String, Value>, key: &str) -> Option<String> {
+    fields.get(key)?.as_str().map(str::to_owned)
+}
+
+fn flag_of(fields: &Map<String, Value>, key: &str) -> bool {
+    fields.get(key).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// A time of the format: whole milliseconds, however the number is written.
+fn millis_of(fields: &Map<String, Value>, key: &str) -> Option<u64> {
+    let value = fields.get(key)?;
+    value.as_u64().or_else(|| whole_millis(value.as_f64()?))
+}
+
+fn whole_millis(number: f64) -> Option<u64> {
+    /// The largest double below which every whole number is exact.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    (0.0..=EXACT_MAX).contains(&number).then_some(number as u64)
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

@@ -1,0 +1,202 @@
+//! Appending records. One writer a transcript, held by whoever holds the session's lock.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use uuid::Uuid;
+
+use crate::body::{Body, Line};
+use crate::tail::leaf_uuid;
+
+/// Readable and writable by the owner alone: a transcript holds what people said.
+const FILE_MODE: u32 = 0o600;
+
+/// Who writes, as every record repeats it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The session's id.
+    pub session_id: String,
+    /// The absolute path of the workspace.
+    pub cwd: String,
+    /// The version of the program that writes.
+    pub version: String,
+}
+
+/// How far an append must have got before it returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Handed to the system: survives the death of the process.
+    #[default]
+    Process,
+    /// Flushed to the disk: survives the loss of power.
+    Fsync,
+}
+
+/// Why a transcript could not be opened for writing.
+#[derive(Debug, Error)]
+#[error("cannot read the end of {}: {cause}", path.display())]
+pub struct OpenError {
+    /// The transcript.
+    pub path: PathBuf,
+    /// What the system said.
+    #[source]
+    pub cause: io::Error,
+}
+
+/// Why records could not be appended.
+#[derive(Debug, Error)]
+pub enum AppendError {
+    /// The time is outside of what a timestamp can say.
+    #[error("{at_ms} is no time in epoch milliseconds")]
+    Time {
+        /// The time given.
+        at_ms: u64,
+    },
+    /// A part or a payload cannot be written as JSON.
+    #[error("the record is not JSON: {0}")]
+    Compose(#[from] serde_json::Error),
+    /// The system refused, or wrote only a part.
+    #[error("cannot append to {}: {cause}", path.display())]
+    Write {
+        /// The transcript.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// Appends to one transcript. Nothing is created before the first record.
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    identity: Identity,
+    durability: Durability,
+    /// The last record that a next one may name as its parent.
+    parent: Option<String>,
+    file: Option<File>,
+}
+
+impl Writer {
+    /// Opens a transcript that may not exist yet. What is already there decides the parent of the next record: the last
+    /// record on the branch, found from the end, also behind torn lines (wire, section 16.4).
+    pub fn open(path: impl Into<PathBuf>, identity: Identity, durability: Durability) -> Result<Self, OpenError> {
+        let path = path.into();
+        let parent = leaf_uuid(&path).map_err(|cause| OpenError { path: path.clone(), cause })?;
+        Ok(Self { path, identity, durability, parent, file: None })
+    }
+
+    /// The transcript.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The uuid that the next record will name as its parent.
+    #[must_use]
+    pub fn parent(&self) -> Option<&str> {
+        self.parent.as_deref()
+    }
+
+    /// Appends one record at the given epoch milliseconds and returns its uuid. The line is one write; a torn tail is
+    /// sealed first. After an error nothing is assumed about the file, and the next append seals it again.
+    pub fn append(&mut self, at_ms: u64, body: &Body) -> Result<String, AppendError> {
+        let mut uuids = self.append_each(&[(at_ms, body)])?;
+        Ok(uuids.pop().unwrap_or_default())
+    }
+
+    /// Appends several records in one write, each the child of the one before, and returns their uuids in order. Either
+    /// all of them were handed to the system or the call fails.
+    pub fn append_all(&mut self, records: &[(u64, Body)]) -> Result<Vec<String>, AppendError> {
+        let records: Vec<_> = records.iter().map(|(at_ms, body)| (*at_ms, body)).collect();
+        self.append_each(&records)
+    }
+
+    fn append_each(&mut self, records: &[(u64, &Body)]) -> Result<Vec<String>, AppendError> {
+        let mut lines = Vec::new();
+        let mut uuids = Vec::with_capacity(records.len());
+        let mut parent = self.parent.clone();
+        for (at_ms, body) in records {
+            let uuid = Uuid::new_v4().to_string();
+            self.compose(&mut lines, &uuid, parent.as_deref(), *at_ms, body)?;
+            if body.is_on_branch() {
+                parent = Some(uuid.clone());
+            }
+            uuids.push(uuid);
+        }
+        if !lines.is_empty() {
+            self.write(lines).map_err(|cause| AppendError::Write { path: self.path.clone(), cause })?;
+        }
+        self.parent = parent;
+        Ok(uuids)
+    }
+
+    fn compose(
+        &self,
+        lines: &mut Vec<u8>,
+        uuid: &str,
+        parent_uuid: Option<&str>,
+        at_ms: u64,
+        body: &Body,
+    ) -> Result<(), AppendError> {
+        let timestamp = timestamp(at_ms).ok_or(AppendError::Time { at_ms })?;
+        let (said, content) = body.into();
+        let line = Line {
+            uuid,
+            parent_uuid,
+            session_id: &self.identity.session_id,
+            timestamp: &timestamp,
+            said,
+            cwd: &self.identity.cwd,
+            version: &self.identity.version,
+            content,
+        };
+        serde_json::to_writer(&mut *lines, &line)?;
+        lines.push(b'\n');
+        Ok(())
+    }
+
+    fn write(&mut self, mut lines: Vec<u8>) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(open_for_append(&self.path)?),
+        };
+        if has_torn_tail(file)? {
+            lines.insert(0, b'\n');
+        }
+        if file.write(&lines)? < lines.len() {
+            return Err(io::Error::new(io::ErrorKind::WriteZero, "only a part of the line was written"));
+        }
+        match self.durability {
+            Durability::Process => Ok(()),
+            Durability::Fsync => file.sync_data(),
+        }
+    }
+}
+
+fn open_for_append(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().read(true).append(true).create(true).mode(FILE_MODE).open(path)
+}
+
+/// Whether the last line lacks its end, so that a record appended now would fuse with it.
+fn has_torn_tail(file: &mut File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+/// ISO 8601 in UTC with milliseconds, as every record of the format carries it.
+fn timestamp(at_ms: u64) -> Option<String> {
+    let instant = jiff::Timestamp::from_millisecond(i64::try_from(at_ms).ok()?).ok()?;
+    Some(format!("{instant:.3}"))
+}

@@ -1,0 +1,247 @@
+//! One message: who is meant by it, and the text it came as.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::field::{key_is, string_at};
+use crate::request_id::RequestId;
+use crate::rpc_error::RpcError;
+use crate::scan::{self, Member, ScanError};
+use crate::text::decode_string;
+
+/// A JSON-RPC message whose envelope has been found and whose content has not been touched.
+#[derive(Clone, Debug)]
+pub struct Message {
+    raw: Bytes,
+    kind: Kind,
+    params: Option<Range<usize>>,
+    result: Option<Range<usize>>,
+    error: Option<Range<usize>>,
+}
+
+/// What a message is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Wants an answer.
+    Request {
+        /// To be echoed in the answer byte for byte.
+        id: RequestId,
+        /// The method's name.
+        method: String,
+    },
+    /// Wants none.
+    Notification {
+        /// The method's name.
+        method: String,
+    },
+    /// Answers a request.
+    Response {
+        /// The request's id. Absent or null when the peer could not read the request.
+        id: Option<RequestId>,
+    },
+}
+
+/// What an answer says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome<'a> {
+    /// Raw JSON of the result, which may be `null`.
+    Result(&'a str),
+    /// The error.
+    Error(RpcError),
+}
+
+/// Why a line is not a message. The line is skipped and counted, and reading goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotAMessage {
+    /// Nothing but space.
+    Blank,
+    /// Not JSON.
+    NotJson {
+        /// Offset in bytes of what is wrong.
+        at: usize,
+    },
+    /// JSON that nests deeper than the scanner follows.
+    TooDeep,
+    /// JSON, but an array or a scalar.
+    NotAnObject,
+    /// An object with neither a method nor an outcome.
+    NoEnvelope,
+    /// An object whose id is an array, an object or a boolean.
+    BadId,
+}
+
+impl Message {
+    /// Finds the envelope of one line.
+    ///
+    /// Half surrogate pairs, repeated keys (the last counts) and members in any order are fine.
+    /// Bytes that are not UTF-8 are replaced by U+FFFD first, as no text can carry them.
+    pub fn parse(line: Bytes) -> Result<Self, NotAMessage> {
+        let raw = presentable(line);
+        let Ok(text) = std::str::from_utf8(&raw) else {
+            return Err(NotAMessage::NotJson { at: 0 });
+        };
+        if text.is_empty() {
+            return Err(NotAMessage::Blank);
+        }
+        let members = scan::members(text)?.ok_or(NotAMessage::NotAnObject)?;
+        let envelope = Envelope::of(text, &members);
+        let kind = envelope.kind(text)?;
+        let Envelope { params, result, error, .. } = envelope;
+        Ok(Self { kind, params, result, error, raw })
+    }
+
+    /// What the message is.
+    #[must_use]
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// The line as it came, without the space around it.
+    #[must_use]
+    pub fn raw(&self) -> &Bytes {
+        &self.raw
+    }
+
+    /// The method of a request or a notification.
+    #[must_use]
+    pub fn method(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Request { method, .. } | Kind::Notification { method } => Some(method),
+            Kind::Response { .. } => None,
+        }
+    }
+
+    /// Raw JSON of the parameters.
+    #[must_use]
+    pub fn params(&self) -> Option<&str> {
+        self.part(self.params.as_ref())
+    }
+
+    /// Raw JSON of the result; `null` is a result.
+    #[must_use]
+    pub fn result(&self) -> Option<&str> {
+        self.part(self.result.as_ref())
+    }
+
+    /// Raw JSON of the error. A null error is none.
+    #[must_use]
+    pub fn error(&self) -> Option<&str> {
+        self.part(self.error.as_ref())
+    }
+
+    /// The error, read leniently.
+    #[must_use]
+    pub fn rpc_error(&self) -> Option<RpcError> {
+        self.error().map(RpcError::from_raw)
+    }
+
+    /// What an answer says; `None` for a request or a notification. Of an answer that carries
+    /// both halves the error counts.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome<'_>> {
+        match self.kind {
+            Kind::Response { .. } => match self.rpc_error() {
+                Some(error) => Some(Outcome::Error(error)),
+                None => self.result().map(Outcome::Result),
+            },
+            Kind::Request { .. } | Kind::Notification { .. } => None,
+        }
+    }
+
+    /// The session a message is about: `sessionId` of the parameters, or of the result.
+    #[must_use]
+    pub fn session_id(&self) -> Option<String> {
+        string_at(self.params().or(self.result())?, &["sessionId"])
+    }
+
+    fn part(&self, range: Option<&Range<usize>>) -> Option<&str> {
+        std::str::from_utf8(self.raw.get(range?.clone())?).ok()
+    }
+}
+
+/// The line without the space around it, valid UTF-8, and without a carriage return between its
+/// tokens, which would end the line of an event stream that the raw text is put into.
+fn presentable(line: Bytes) -> Bytes {
+    let trimmed = line.trim_ascii();
+    if std::str::from_utf8(trimmed).is_ok() && !trimmed.contains(&b'\r') {
+        return line.slice_ref(trimmed);
+    }
+    String::from_utf8_lossy(trimmed).replace('\r', " ").into()
+}
+
+/// The members that matter, the last of each name.
+#[derive(Default)]
+struct Envelope {
+    id: Option<Range<usize>>,
+    method: Option<Range<usize>>,
+    params: Option<Range<usize>>,
+    result: Option<Range<usize>>,
+    error: Option<Range<usize>>,
+}
+
+impl Envelope {
+    fn of(text: &str, members: &[Member]) -> Self {
+        let mut envelope = Self::default();
+        for Member { key, value } in members {
+            let key = &text[key.clone()];
+            let slot = [
+                ("id", &mut envelope.id),
+                ("method", &mut envelope.method),
+                ("params", &mut envelope.params),
+                ("result", &mut envelope.result),
+                ("error", &mut envelope.error),
+            ];
+            if let Some((_, slot)) = slot.into_iter().find(|(name, _)| key_is(key, name)) {
+                *slot = Some(value.clone());
+            }
+        }
+        // Old serialisers write every member and null for those that do not apply.
+        let present = |range: &Range<usize>| &text[range.clone()] != "null";
+        envelope.method = envelope.method.filter(present);
+        envelope.error = envelope.error.filter(present);
+        envelope
+    }
+
+    fn kind(&self, text: &str) -> Result<Kind, NotAMessage> {
+        let id = match &self.id {
+            Some(range) => Some(RequestId::parse(&text[range.clone()]).ok_or(NotAMessage::BadId)?),
+            None => None,
+        };
+        if let Some(range) = &self.method {
+            let method = decode_string(&text[range.clone()]).ok_or(NotAMessage::NoEnvelope)?;
+            return Ok(match id {
+                Some(id) => Kind::Request { id, method },
+                None => Kind::Notification { method },
+            });
+        }
+        if self.result.is_none() && self.error.is_none() {
+            return Err(NotAMessage::NoEnvelope);
+        }
+        Ok(Kind::Response { id: id.filter(|id| !id.is_null()) })
+    }
+}
+
+impl From<ScanError> for NotAMessage {
+    fn from(error: ScanError) -> Self {
+        match error {
+            ScanError::Syntax { at } => Self::NotJson { at },
+            ScanError::TooDeep => Self::TooDeep,
+        }
+    }
+}
+
+impl std::fmt::Display for NotAMessage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Blank => f.write_str("blank line"),
+            Self::NotJson { at } => write!(f, "not JSON at byte {at}"),
+            Self::TooDeep => write!(f, "nested deeper than {} levels", scan::DEPTH_LEVELS_MAX),
+            Self::NotAnObject => f.write_str("JSON, but not an object"),
+            Self::NoEnvelope => f.write_str("an object without method, result or error"),
+            Self::BadId => f.write_str("an id that is neither number, string nor null"),
+        }
+    }
+}
+
+impl std::error::Error for NotAMessage {}

@@ -1,0 +1,44 @@
+# Everything that continuous integration runs, and what a person runs by hand. `just` alone lists it.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+
+_default:
+    @just --list --unsorted
+
+# The whole check, as continuous integration runs it.
+ci: test fmt lint doc e2e
+
+# Every test that needs no network and no other program.
+test:
+    cargo test --workspace
+
+# The formatting, checked.
+fmt:
+    cargo fmt --all --check
+
+# Clippy, warnings as errors.
+lint:
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# The documentation, warnings as errors.
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# The release build.
+build:
+    cargo build --release
+
+# The real agents, end to end; each recipe fetches its packages by itself.
+e2e: e2e-sdk-agent e2e-qwen
+
+# The example agent of the official TypeScript SDK, recorded by turnd.
+e2e-sdk-agent: build
+    e2e/run sdk_agent
+
+# The real qwen-code as a native agent, and its own daemon as the peer.
+e2e-qwen: build
+    e2e/run qwen
+
+# The measured figures of docs/performance.md.
+bench: build
+    benches/run

@@ -1,1 +1,27 @@
 //! Live sessions: the pure machine that decides and the thin shell that does.
+
+mod clock;
+mod frame;
+pub mod limits;
+mod overlay;
+mod permission;
+mod prompt;
+mod shell;
+mod sink;
+mod status;
+mod terminal;
+mod text;
+
+pub use clock::Clock;
+pub use frame::Frame;
+pub use overlay::{Ended, TurnView};
+pub use permission::{Decision, PendingPermission, Vote, VoteOutcome};
+pub use prompt::{AdmitError, Deadline, LivePrompt, NotOpen, PendingPrompt, Prompt, PromptState, Receipt};
+pub use shell::{
+    Bridge, CloseError, Detached, Kind, OpenError, OpenSession, Opened, Options, Session, Streams, Subscribe,
+    SubscribeError, Subscription,
+};
+pub use sink::{Admission, Ending, PromptLedger};
+pub use status::{Status, TurnError};
+pub use terminal::{FlushOrigin, InputWritten, Terminal};
+pub use text::Clipped;

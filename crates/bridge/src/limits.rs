@@ -1,0 +1,85 @@
+//! Every bound of a live session, with its unit and its reason.
+
+/// Prompts a session holds at once, the running one included: a queue that grows is a caller that should wait.
+pub const PENDING_PROMPTS_MAX: usize = 5;
+/// Live sessions of one daemon: each one is an agent process of 55 to 580 MB.
+pub const SESSIONS_MAX: usize = 32;
+/// Ended prompts a session remembers for the poll; older ones are in the transcript.
+pub const OVERLAY_PROMPTS_MAX: usize = 64;
+/// Permission requests open at once in one session; real agents were seen with two.
+pub const PERMISSIONS_OPEN_MAX: usize = 64;
+/// Decisions kept so that a late vote hears what was decided.
+pub const PERMISSIONS_DECIDED_MAX: usize = 512;
+/// Registered clients of a session; the one not seen for longest makes room, and registers again when it comes back.
+pub const CLIENTS_MAX: usize = 1_024;
+/// Streams open on one session.
+pub const SUBSCRIBERS_MAX: usize = 64;
+
+/// Events a session keeps for clients that come back with a cursor.
+pub const RING_EVENTS_MAX: usize = 8_000;
+/// Bytes of those events: one session's history must not take the daemon's memory.
+pub const RING_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes replayed to one subscriber before it is told to load the state anew.
+pub const REPLAY_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Frames that wait for one subscriber unless it asks for another number.
+pub const SUBSCRIBER_FRAMES_DEFAULT: usize = 256;
+/// Bytes that wait for one subscriber.
+pub const SUBSCRIBER_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// UTF-16 units of a prompt's or an answer's text in the poll (seed on turn status).
+pub const TEXT_UNITS_MAX: usize = 32_768;
+/// UTF-16 units of an error message in the poll (seed on turn status).
+pub const MESSAGE_UNITS_MAX: usize = 4_096;
+/// UTF-16 units of an error code in the poll (seed on turn status).
+pub const CODE_UNITS_MAX: usize = 256;
+/// Bytes of one update kept as state for clients that join late; a larger one is only streamed.
+pub const LATEST_UPDATE_BYTES_MAX: usize = 1024 * 1024;
+
+/// Messages of an agent kept while its session is being opened.
+pub const EARLY_MESSAGES_MAX: usize = 4_096;
+/// Bytes of those messages.
+pub const EARLY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Frames that may wait for the agent before its own output is no longer read: only an agent that asks without reading gets here.
+pub const WRITER_FRAMES_MAX: usize = 1_024;
+
+const _: () = assert!(REPLAY_BYTES_MAX <= RING_BYTES_MAX, "a replay is a part of the ring");
+const _: () = assert!(SUBSCRIBER_BYTES_MAX < RING_BYTES_MAX, "one reader's arrears are less than the history");
+const _: () = assert!(PERMISSIONS_OPEN_MAX < WRITER_FRAMES_MAX, "every open permission can be answered at once");
+
+/// The bounds that a flag may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Prompts per session, running and queued.
+    pub pending_prompts: usize,
+    /// Live sessions.
+    pub sessions: usize,
+    /// Streams per session.
+    pub subscribers: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { pending_prompts: PENDING_PROMPTS_MAX, sessions: SESSIONS_MAX, subscribers: SUBSCRIBERS_MAX }
+    }
+}
+
+/// How long the daemon waits for an agent in matters other than a prompt, which has no time limit of this kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From the start of the host to the answer to `initialize`.
+    pub initialize_ms: u64,
+    /// For the answer to `session/new` or `session/load`.
+    pub restore_ms: u64,
+    /// What a close gives the running turn to settle after its cancel.
+    pub settle_ms: u64,
+    /// What the host gets to end the agent and close its stream.
+    pub end_ms: u64,
+}
+
+impl Default for Timeouts {
+    /// Starts were measured up to 7 s for `initialize` under load and 3 s for a new session; a load reads a history. A host
+    /// needs 2 s, a SIGTERM, 5 s and a SIGKILL to end the most stubborn agent.
+    fn default() -> Self {
+        Self { initialize_ms: 10_000, restore_ms: 60_000, settle_ms: 8_000, end_ms: 10_000 }
+    }
+}

@@ -1,0 +1,142 @@
+//! What a client submits, what it is told, and how a prompt looks while it is unfinished.
+
+use thiserror::Error;
+
+use crate::{Clipped, InputWritten};
+
+/// A prompt as a client submits it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prompt {
+    /// The content blocks: the raw text of a JSON array, passed on as it is.
+    pub content: String,
+    /// The same for people: the text blocks joined, `[image]` for an image.
+    pub text: String,
+    /// The client's own id for it, already checked for form; without one the bridge makes a UUID.
+    pub prompt_id: Option<String>,
+    /// The client that submits it.
+    pub originator: Option<String>,
+    /// Further members for the agent: the raw text of a JSON object. Its `sessionId` and `prompt` are ignored, its `_meta` is merged.
+    pub extra: Option<String>,
+    /// The prompt repeats a failed one whose text is already in the history, so it is not echoed.
+    pub retry: bool,
+    /// Epoch milliseconds at which the caller is released with `prompt_deadline_exceeded`, and how long that was in milliseconds.
+    pub deadline: Option<Deadline>,
+}
+
+/// The moment at which a prompt's caller stops waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// Counted from admission, in milliseconds.
+    pub after_ms: u64,
+}
+
+/// The answer to an admission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The prompt's id from here on.
+    pub prompt_id: String,
+    /// The newest event before the prompt's own: subscribing with it replays all of them.
+    pub last_event_id: u64,
+    /// The life of the event stream that number belongs to.
+    pub event_epoch: String,
+}
+
+/// Why a prompt was not accepted. Nothing was recorded, nothing published.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AdmitError {
+    /// The session holds as many prompts as it may.
+    #[error("prompt queue is full ({pending}/{limit} pending)")]
+    QueueFull {
+        /// Prompts a session may hold.
+        limit: usize,
+        /// Prompts it holds.
+        pending: usize,
+    },
+    /// The session already knows a prompt of this id.
+    #[error("prompt id is already in use in this session")]
+    Known {
+        /// The receipt given then.
+        first: Receipt,
+        /// The content and the further members were the same, so that the caller is merely asking again.
+        same_content: bool,
+    },
+    /// The content is not a JSON array, or the further members are not a JSON object.
+    #[error("prompt content is not a JSON array")]
+    NotContent,
+    /// The session is being closed.
+    #[error("session is closing")]
+    Closing,
+    /// The session is gone.
+    #[error("session is gone")]
+    Gone,
+}
+
+/// The session takes no more orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NotOpen {
+    /// It is being closed.
+    #[error("session is closing")]
+    Closing,
+    /// It is gone.
+    #[error("session is gone")]
+    Gone,
+}
+
+/// Where an unfinished prompt is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptState {
+    /// Waiting for its turn.
+    Queued,
+    /// The agent has it.
+    Running,
+}
+
+impl PromptState {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+        }
+    }
+}
+
+/// One entry of the list of unfinished prompts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingPrompt {
+    /// The prompt.
+    pub prompt_id: String,
+    /// Its text for people.
+    pub text: String,
+    /// Its content blocks, the raw text of a JSON array.
+    pub content: String,
+    /// Admission, epoch milliseconds.
+    pub queued_at_ms: u64,
+    /// Running or queued.
+    pub state: PromptState,
+    /// The client that submitted it.
+    pub originator: Option<String>,
+    /// Whether the agent has its input.
+    pub input_written: InputWritten,
+}
+
+/// An unfinished prompt as the poll sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LivePrompt {
+    /// The prompt.
+    pub prompt_id: String,
+    /// Running or queued.
+    pub state: PromptState,
+    /// Its text, bounded.
+    pub prompt_text: Clipped,
+    /// Admission, epoch milliseconds.
+    pub queued_at_ms: u64,
+    /// Dispatch, epoch milliseconds; only of a running prompt.
+    pub started_at_ms: Option<u64>,
+    /// The last sign of the agent in this turn, epoch milliseconds: a turn may be silent without being dead.
+    pub heard_at_ms: Option<u64>,
+    /// The client that submitted it.
+    pub originator: Option<String>,
+    /// Whether the agent has its input.
+    pub input_written: InputWritten,
+}

@@ -1,0 +1,46 @@
+//! Reading a session's events.
+
+use thiserror::Error;
+
+use crate::Frame;
+
+/// How a client wants to read (wire specification, section 10).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subscribe {
+    /// The last event it has seen; without it only what happens from now on is sent.
+    pub cursor: Option<u64>,
+    /// The life of the stream that cursor belongs to.
+    pub epoch: Option<String>,
+    /// Frames that may wait for it; 0 means the default of 256.
+    pub max_queued: usize,
+}
+
+/// Why a stream was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SubscribeError {
+    /// The session has as many readers as it may.
+    #[error("session has {limit} event streams already")]
+    Limit {
+        /// Streams per session.
+        limit: usize,
+    },
+    /// The session is gone.
+    #[error("session is gone")]
+    Gone,
+}
+
+/// An open stream. Dropping it ends it.
+#[derive(Debug)]
+pub struct Subscription {}
+
+impl Subscription {
+    /// The next frame; `None` once the stream has ended. Cancel safe.
+    pub async fn next(&mut self) -> Option<Frame> {
+        None
+    }
+
+    /// The next frame if one is there, so that several can be written at once.
+    pub fn try_next(&mut self) -> Option<Frame> {
+        None
+    }
+}

@@ -1,0 +1,39 @@
+//! A session at a glance.
+
+use crate::PendingPermission;
+
+/// The state of a live session, for its status page and for whoever decides to close it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The agent's title for the session.
+    pub title: Option<String>,
+    /// When this live entry was made, epoch milliseconds.
+    pub created_at_ms: u64,
+    /// When a running prompt last settled, epoch milliseconds.
+    pub updated_at_ms: Option<u64>,
+    /// The last creation, heartbeat, admission, dispatch or settling, epoch milliseconds: what idleness counts from.
+    pub active_at_ms: u64,
+    /// Registered clients.
+    pub client_count: usize,
+    /// Open streams.
+    pub subscriber_count: usize,
+    /// The agent holds a prompt, or one waits.
+    pub has_active_prompt: bool,
+    /// Unfinished prompts, the running one included.
+    pub pending_prompt_count: usize,
+    /// The error of the last turn, until one succeeds.
+    pub turn_error: Option<TurnError>,
+    /// Open permission requests, oldest first.
+    pub pending_permissions: Vec<PendingPermission>,
+    /// The session is being closed.
+    pub closing: bool,
+}
+
+/// What the last failed turn said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnError {
+    /// For people.
+    pub message: String,
+    /// For programs.
+    pub code: Option<String>,
+}

@@ -1,0 +1,108 @@
+//! How a prompt ended, and whether it may be sent again.
+
+/// The formal outcome of a prompt: decided once, never changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Terminal {
+    /// The agent answered the prompt; the stop reason is its word and an open set.
+    Completed {
+        /// `end_turn`, `max_tokens`, `refusal` and whatever else agents say.
+        stop_reason: String,
+    },
+    /// The daemon cancelled the prompt, or it was removed before it ran.
+    Cancelled {
+        /// What the agent itself said, where it said anything: several say `end_turn` for a cut answer.
+        agent_stop_reason: Option<String>,
+    },
+    /// The prompt failed, or the session ended under it.
+    Error {
+        /// For people.
+        message: String,
+        /// For programs: a [`FlushOrigin`], a code of the host, or the agent's JSON-RPC number as text.
+        code: Option<String>,
+    },
+}
+
+impl Terminal {
+    /// `completed`, `cancelled` or `error`.
+    pub fn state(&self) -> &'static str {
+        match self {
+            Self::Completed { .. } => "completed",
+            Self::Cancelled { .. } => "cancelled",
+            Self::Error { .. } => "error",
+        }
+    }
+
+    /// The stop reason clients see: a cancelled turn's is always `cancelled`, an error has none.
+    pub fn stop_reason(&self) -> Option<&str> {
+        match self {
+            Self::Completed { stop_reason } => Some(stop_reason),
+            Self::Cancelled { .. } => Some("cancelled"),
+            Self::Error { .. } => None,
+        }
+    }
+
+    /// The code of an error.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Error { code, .. } => code.as_deref(),
+            Self::Completed { .. } | Self::Cancelled { .. } => None,
+        }
+    }
+}
+
+/// What ends every unfinished prompt of a session at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushOrigin {
+    /// A client closed the session.
+    SessionClosed,
+    /// The daemon gave the session up, its creator being gone.
+    SessionKilled,
+    /// The agent or its host went away.
+    ChannelClosed,
+    /// The daemon is stopping.
+    DaemonShutdown,
+}
+
+impl FlushOrigin {
+    /// The error code of a prompt that this ended.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::SessionClosed => "session_closed",
+            Self::SessionKilled => "session_killed",
+            Self::ChannelClosed => "channel_closed",
+            Self::DaemonShutdown => "daemon_shutdown",
+        }
+    }
+
+    /// The same for people.
+    pub(crate) fn message(self) -> &'static str {
+        match self {
+            Self::SessionClosed => "session closed before the prompt completed",
+            Self::SessionKilled => "session ended before the prompt completed",
+            Self::ChannelClosed => "agent channel closed before the prompt completed",
+            Self::DaemonShutdown => "daemon shut down before the prompt completed",
+        }
+    }
+}
+
+/// Whether a prompt's input reached the agent (evidence rules, section 7). Only on `No` is sending it again without harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputWritten {
+    /// It certainly never was handed over.
+    No,
+    /// It was.
+    Yes,
+    /// It was on its way when the channel broke.
+    Maybe,
+}
+
+impl InputWritten {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Yes => "yes",
+            Self::Maybe => "maybe",
+        }
+    }
+}

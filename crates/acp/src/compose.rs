@@ -82,3 +82,64 @@ fn line(parts: &[&str]) -> Bytes {
 fn on_one_line(byte: u8) -> u8 {
     if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::message::{Kind, Message, Outcome};
+
+    fn read_back(line: &Bytes) -> Message {
+        let (end, frame) = line.split_last().unwrap();
+        assert!(*end == b'\n' && !frame.contains(&b'\n'), "one line");
+        Message::parse(Bytes::copy_from_slice(frame)).unwrap()
+    }
+
+    #[test]
+    fn a_request_is_one_line_of_json_rpc() {
+        let line = request(7, "session/prompt", &json!({"text": "a\nb"}));
+        assert_eq!(
+            line,
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"session/prompt\",\"params\":{\"text\":\"a\\nb\"}}\n"
+        );
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_what_was_meant() {
+        let id = RequestId::parse("\"a\\ud83d\"").unwrap();
+        let message = read_back(&request(&id, "m\"", &json!([1])));
+        assert_eq!(*message.kind(), Kind::Request { id: id.clone(), method: "m\"".to_owned() });
+        assert_eq!(message.params(), Some("[1]"));
+
+        let message = read_back(&notification("n", &json!({"sessionId": "s"})));
+        assert_eq!(*message.kind(), Kind::Notification { method: "n".to_owned() });
+        assert_eq!(message.session_id().as_deref(), Some("s"));
+
+        let message = read_back(&response(&id, &json!(null)));
+        assert_eq!(*message.kind(), Kind::Response { id: Some(id.clone()) });
+        assert_eq!(message.outcome(), Some(Outcome::Result("null")));
+
+        let error = RpcError::new(-32600, "a \"b\"").with_data(&json!({"details": "d\n"}));
+        assert_eq!(read_back(&error_response(&id, &error)).outcome(), Some(Outcome::Error(error)));
+        let plain = RpcError::new(-32601, "");
+        assert_eq!(read_back(&error_response(&RequestId::null(), &plain)).outcome(), Some(Outcome::Error(plain)));
+    }
+
+    #[test]
+    fn raw_text_keeps_its_bytes_but_for_the_line_breaks_between_its_tokens() {
+        let raw = "{\n  \"a\": \"\\ud83d\\n\",\r\n  \"b\": 1e999\n}";
+        let flat = "{   \"a\": \"\\ud83d\\n\",    \"b\": 1e999 }";
+        assert_eq!(read_back(&request_raw(1, "m", raw)).params(), Some(flat));
+        assert_eq!(read_back(&notification_raw("m", raw)).params(), Some(flat));
+        assert_eq!(read_back(&response_raw(&RequestId::from(1), raw)).result(), Some(flat));
+        let passed = passed_on(format!("{{\"id\":1,\"result\":{raw}}}").as_bytes());
+        assert_eq!(read_back(&passed).result(), Some(flat));
+    }
+
+    #[test]
+    fn what_has_no_json_form_becomes_null() {
+        let keyed_by_a_list = std::collections::BTreeMap::from([(vec![1], 1)]);
+        assert_eq!(read_back(&notification("m", &keyed_by_a_list)).params(), Some("null"));
+    }
+}

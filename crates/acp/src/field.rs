@@ -18,13 +18,36 @@ pub fn string_at(raw: &str, path: &[&str]) -> Option<String> {
 }
 
 fn member<'a>(object: &'a str, key: &str) -> Option<&'a str> {
-    let members = scan::members(object).ok()??;
-    let found = members.iter().rev().find(|member| key_is(&object[member.key.clone()], key))?;
-    Some(&object[found.value.clone()])
+    let found = scan::last_member(object, key).ok()??;
+    Some(&object[found.value])
 }
 
-/// Whether a raw key, quotes included, spells `name`; escapes count as what they stand for.
-pub(crate) fn key_is(raw_key: &str, name: &str) -> bool {
-    let inner = &raw_key[1..raw_key.len() - 1];
-    inner == name || (inner.contains('\\') && decode_string(raw_key).is_some_and(|key| key == name))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARAMS: &str = r#"{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a\ud83d"},"n":[1, 2]}}"#;
+
+    #[test]
+    fn a_path_leads_to_the_raw_text_or_the_string() {
+        assert_eq!(string_at(PARAMS, &["sessionId"]).as_deref(), Some("s-1"));
+        assert_eq!(string_at(PARAMS, &["update", "content", "text"]).as_deref(), Some("a\u{fffd}"));
+        assert_eq!(raw_at(PARAMS, &["update", "n"]), Some("[1, 2]"));
+        assert_eq!(raw_at(PARAMS, &[]), Some(PARAMS));
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_gives_nothing() {
+        for path in [&["nope"][..], &["sessionId", "x"], &["update", "n", "0"], &["update", "content", "text", "x"]] {
+            assert_eq!(raw_at(PARAMS, path), None);
+        }
+        assert_eq!(string_at(PARAMS, &["update"]), None);
+        assert_eq!(raw_at("{\"a\":1", &["a"]), None);
+        assert_eq!(raw_at("", &["a"]), None);
+    }
+
+    #[test]
+    fn of_a_repeated_key_the_last_is_found() {
+        assert_eq!(raw_at(r#"{"a":{"b":1},"a":{"b":2}}"#, &["a", "b"]), Some("2"));
+    }
 }

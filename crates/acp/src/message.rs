@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::field::{key_is, string_at};
+use crate::field::string_at;
 use crate::request_id::RequestId;
 use crate::rpc_error::RpcError;
-use crate::scan::{self, Member, ScanError};
+use crate::scan::{self, Member, ScanError, key_is};
 use crate::text::decode_string;
 
 /// A JSON-RPC message whose envelope has been found and whose content has not been touched.
@@ -84,8 +84,7 @@ impl Message {
         if text.is_empty() {
             return Err(NotAMessage::Blank);
         }
-        let members = scan::members(text)?.ok_or(NotAMessage::NotAnObject)?;
-        let envelope = Envelope::of(text, &members);
+        let envelope = Envelope::find(text)?;
         let kind = envelope.kind(text)?;
         let Envelope { params, result, error, .. } = envelope;
         Ok(Self { kind, params, result, error, raw })
@@ -181,26 +180,30 @@ struct Envelope {
 }
 
 impl Envelope {
-    fn of(text: &str, members: &[Member]) -> Self {
+    fn find(text: &str) -> Result<Self, NotAMessage> {
         let mut envelope = Self::default();
-        for Member { key, value } in members {
-            let key = &text[key.clone()];
-            let slot = [
-                ("id", &mut envelope.id),
-                ("method", &mut envelope.method),
-                ("params", &mut envelope.params),
-                ("result", &mut envelope.result),
-                ("error", &mut envelope.error),
-            ];
-            if let Some((_, slot)) = slot.into_iter().find(|(name, _)| key_is(key, name)) {
-                *slot = Some(value.clone());
-            }
+        if !scan::each_member(text, |member| envelope.note(text, member))? {
+            return Err(NotAMessage::NotAnObject);
         }
-        // Old serialisers write every member and null for those that do not apply.
+        // Old serialisers write every member, and null for those that do not apply.
         let present = |range: &Range<usize>| &text[range.clone()] != "null";
         envelope.method = envelope.method.filter(present);
         envelope.error = envelope.error.filter(present);
-        envelope
+        Ok(envelope)
+    }
+
+    fn note(&mut self, text: &str, Member { key, value }: Member) {
+        let key = &text[key];
+        let slots = [
+            ("id", &mut self.id),
+            ("method", &mut self.method),
+            ("params", &mut self.params),
+            ("result", &mut self.result),
+            ("error", &mut self.error),
+        ];
+        if let Some((_, slot)) = slots.into_iter().find(|(name, _)| key_is(key, name)) {
+            *slot = Some(value);
+        }
     }
 
     fn kind(&self, text: &str) -> Result<Kind, NotAMessage> {
@@ -245,3 +248,6 @@ impl std::fmt::Display for NotAMessage {
 }
 
 impl std::error::Error for NotAMessage {}
+
+#[cfg(test)]
+mod tests;

@@ -63,3 +63,46 @@ impl<T> Pending<T> {
         self.waiting.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_finds_its_request_once_and_in_any_order() {
+        let mut pending = Pending::new();
+        let (first, second) = (pending.insert("first"), pending.insert("second"));
+        assert_eq!(pending.take(&RequestId::from(second)), Some("second"));
+        assert_eq!(pending.take(&RequestId::from(first)), Some("first"));
+        assert_eq!(pending.take(&RequestId::from(first)), None);
+        assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn a_foreign_id_finds_nothing() {
+        let mut pending = Pending::new();
+        pending.insert("ours");
+        for raw in ["1", "\"0\"", "-0.5", "null"] {
+            assert_eq!(pending.take(&RequestId::parse(raw).unwrap()), None, "{raw}");
+        }
+        assert_eq!(pending.len(), 1);
+    }
+
+    #[test]
+    fn a_number_is_never_used_twice() {
+        let mut pending = Pending::new();
+        let first = pending.insert(());
+        assert_eq!(pending.drain(), [(first, ())]);
+        assert_ne!(pending.insert(()), first);
+    }
+
+    #[test]
+    fn draining_gives_the_oldest_first() {
+        let mut pending = Pending::new();
+        let numbers: Vec<u64> = ["a", "b", "c"].map(|about| pending.insert(about)).to_vec();
+        pending.take(&RequestId::from(numbers[1]));
+        assert_eq!(pending.iter().count(), 2);
+        assert_eq!(pending.drain(), [(numbers[0], "a"), (numbers[2], "c")]);
+        assert!(pending.is_empty());
+    }
+}

@@ -74,3 +74,47 @@ impl std::fmt::Display for RequestId {
         f.write_str(&self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_strings_and_null_are_ids_as_they_are_spelled() {
+        for raw in
+            ["0", "-1", "7.0", "1e3", "123456789012345678901234567890", r#""a""#, r#""\u0061""#, r#""\ud83d""#, "null"]
+        {
+            assert_eq!(RequestId::parse(raw).unwrap().as_raw(), raw);
+        }
+        assert_eq!(RequestId::parse(" 7 ").unwrap(), RequestId::from(7));
+    }
+
+    #[test]
+    fn other_values_are_no_ids() {
+        for raw in ["", "true", "[]", "{}", "[1]", "nul", "1 2", "01", "\"a", "a"] {
+            assert_eq!(RequestId::parse(raw), None, "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_number_and_a_string_of_it_are_two_ids() {
+        let (number, text) = (RequestId::from(7), RequestId::string("7"));
+        assert_ne!(number, text);
+        assert_eq!((number.as_u64(), text.as_u64()), (Some(7), None));
+        assert_eq!((number.as_string(), text.as_string()), (None, Some("7".to_owned())));
+        assert_eq!(RequestId::parse("7.0").unwrap().as_u64(), Some(7));
+        assert_eq!(RequestId::parse("-7").unwrap().as_u64(), None);
+    }
+
+    #[test]
+    fn null_is_known_as_such() {
+        assert!(RequestId::null().is_null());
+        assert!(!RequestId::string("null").is_null());
+        assert_eq!(RequestId::parse("null"), Some(RequestId::null()));
+    }
+
+    #[test]
+    fn a_string_is_quoted_and_escaped() {
+        assert_eq!(RequestId::string("a\"\n").to_string(), r#""a\"\n""#);
+    }
+}

@@ -73,3 +73,46 @@ impl std::fmt::Display for RpcError {
 }
 
 impl std::error::Error for RpcError {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_usual_shape_is_read_whole() {
+        let error =
+            RpcError::from_raw(r#"{"code":-32603,"message":"Internal error","data":{"details":"no such file"}}"#);
+        assert_eq!(error, RpcError::new(-32603, "Internal error").with_data(&json!({"details": "no such file"})));
+        assert_eq!(error.details().as_deref(), Some("no such file"));
+    }
+
+    #[test]
+    fn data_may_be_anything_or_nothing() {
+        for (data, expected) in
+            [("\"text\"", Some("\"text\"")), ("[1]", Some("[1]")), ("{}", Some("{}")), ("null", None)]
+        {
+            let error = RpcError::from_raw(&format!(r#"{{"code":1,"message":"m","data":{data}}}"#));
+            assert_eq!(error.data.as_deref(), expected);
+            assert_eq!(error.details(), None);
+        }
+    }
+
+    #[test]
+    fn an_odd_error_is_still_an_error() {
+        assert_eq!(RpcError::from_raw("\"boom\""), RpcError::new(INTERNAL_ERROR, "boom"));
+        assert_eq!(RpcError::from_raw(r#"{"code":"400","message":"bad"}"#), RpcError::new(400, "bad"));
+        assert_eq!(RpcError::from_raw(r#"{"code":500.0,"message":"bad"}"#), RpcError::new(500, "bad"));
+        for raw in ["{}", "7", "[]", r#"{"code":null,"message":7}"#] {
+            let error = RpcError::from_raw(raw);
+            assert_eq!(error.code, INTERNAL_ERROR);
+            assert!(!error.message.is_empty());
+        }
+    }
+
+    #[test]
+    fn half_a_pair_in_the_message_is_marked() {
+        assert_eq!(RpcError::from_raw(r#"{"code":1,"message":"a\ud83d"}"#).message, "a\u{fffd}");
+    }
+}

@@ -7,13 +7,15 @@
 
 use std::ops::Range;
 
+use crate::text::decode_string;
+
 /// Nesting levels the scanner follows. A full parser gives up at 128; the margin keeps a deep but
 /// harmless tool input routable. One bit a level.
 pub const DEPTH_LEVELS_MAX: usize = 1024;
 
 /// Why a text is not one JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScanError {
+pub(crate) enum ScanError {
     /// The byte at this offset cannot stand there, or the text ends there too early.
     Syntax {
         /// Offset in bytes from the start of the text.
@@ -24,6 +26,7 @@ pub enum ScanError {
 }
 
 /// One member of an object, as places in the text.
+#[derive(Clone)]
 pub(crate) struct Member {
     /// The key, quotes included.
     pub(crate) key: Range<usize>,
@@ -35,27 +38,48 @@ pub(crate) struct Member {
 pub(crate) fn whole_value(text: &str) -> Result<Range<usize>, ScanError> {
     let mut cursor = Cursor::new(text);
     let value = cursor.value()?;
-    cursor.space();
-    if cursor.at < cursor.bytes.len() {
-        return Err(cursor.syntax());
-    }
+    cursor.end()?;
     Ok(value)
 }
 
-/// The members of the object that `text` consists of, in order and with duplicates, or `None`
-/// when the text is another kind of value.
-pub(crate) fn members(text: &str) -> Result<Option<Vec<Member>>, ScanError> {
+/// Shows each member of the object that `text` consists of, in order and with duplicates. False,
+/// with nothing shown, when the text is another kind of value. What was shown counts only if the
+/// whole text turns out to be JSON.
+///
+/// Members are shown and not collected: one line can hold millions of them.
+pub(crate) fn each_member(text: &str, show: impl FnMut(Member)) -> Result<bool, ScanError> {
     let mut cursor = Cursor::new(text);
     cursor.space();
-    if cursor.peek() != Some(b'{') {
-        return whole_value(text).map(|_| None);
+    let is_object = cursor.peek() == Some(b'{');
+    if is_object {
+        cursor.object(show)?;
+    } else {
+        cursor.value()?;
     }
-    let members = cursor.object()?;
-    cursor.space();
-    if cursor.at < cursor.bytes.len() {
-        return Err(cursor.syntax());
-    }
-    Ok(Some(members))
+    cursor.end()?;
+    Ok(is_object)
+}
+
+/// The last member called `name` of the object that `text` consists of, as that one counts.
+/// `Ok(None)` when it has none, an error when the text is no object.
+pub(crate) fn last_member(text: &str, name: &str) -> Result<Option<Member>, NotAnObject> {
+    let mut last = None;
+    let is_object = each_member(text, |member| {
+        if key_is(&text[member.key.clone()], name) {
+            last = Some(member);
+        }
+    });
+    if matches!(is_object, Ok(true)) { Ok(last) } else { Err(NotAnObject) }
+}
+
+/// The text is not JSON, or JSON of another kind.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NotAnObject;
+
+/// Whether a raw key, quotes included, spells `name`; escapes count as what they stand for.
+pub(crate) fn key_is(raw_key: &str, name: &str) -> bool {
+    let inner = &raw_key[1..raw_key.len() - 1];
+    inner == name || (inner.contains('\\') && decode_string(raw_key).is_some_and(|key| key == name))
 }
 
 /// A place in a text. Every method leaves it just behind what it consumed.
@@ -95,21 +119,26 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Members of an object whose opening brace is next.
-    fn object(&mut self) -> Result<Vec<Member>, ScanError> {
-        let mut members = Vec::new();
+    /// Nothing but space is left.
+    fn end(&mut self) -> Result<(), ScanError> {
+        self.space();
+        if self.at < self.bytes.len() { Err(self.syntax()) } else { Ok(()) }
+    }
+
+    /// An object whose opening brace is next.
+    fn object(&mut self, mut show: impl FnMut(Member)) -> Result<(), ScanError> {
         self.expect(b'{')?;
         self.space();
         if self.eat(b'}') {
-            return Ok(members);
+            return Ok(());
         }
         loop {
             let key = self.key()?;
             let value = self.value()?;
-            members.push(Member { key, value });
+            show(Member { key, value });
             self.space();
             if self.eat(b'}') {
-                return Ok(members);
+                return Ok(());
             }
             self.expect(b',')?;
             self.space();
@@ -201,20 +230,18 @@ impl<'a> Cursor<'a> {
     fn string(&mut self) -> Result<(), ScanError> {
         self.expect(b'"')?;
         loop {
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(b'\\') => self.escape()?,
-                Some(0x20..) => self.at += 1,
-                _ => return Err(self.syntax()),
+            let rest = &self.bytes[self.at..];
+            let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..0x20));
+            self.at += plain.unwrap_or(rest.len());
+            if self.eat(b'"') {
+                return Ok(());
             }
+            self.escape()?;
         }
     }
 
     fn escape(&mut self) -> Result<(), ScanError> {
-        self.at += 1;
+        self.expect(b'\\')?;
         match self.peek() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
             Some(b'u') => {
@@ -303,3 +330,6 @@ impl Nest {
         self.depth = self.depth.saturating_sub(1);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,3 +34,25 @@ impl Skipped {
         self.blank + self.not_json + self.not_an_object + self.no_envelope
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_counted_under_its_name() {
+        let mut skipped = Skipped::default();
+        for reason in [
+            NotAMessage::Blank,
+            NotAMessage::NotJson { at: 3 },
+            NotAMessage::TooDeep,
+            NotAMessage::NotAnObject,
+            NotAMessage::NoEnvelope,
+            NotAMessage::BadId,
+        ] {
+            skipped.add(reason);
+        }
+        assert_eq!(skipped, Skipped { blank: 1, not_json: 2, not_an_object: 1, no_envelope: 2 });
+        assert_eq!(skipped.total(), 6);
+    }
+}

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::field::{key_is, raw_at};
-use crate::scan;
+use crate::field::raw_at;
+use crate::scan::{self, NotAnObject};
 
 /// The raw object with one member set to raw JSON, every other byte as it was.
 ///
@@ -11,15 +11,20 @@ use crate::scan;
 /// answer `null` where an object is due) gives an object of this one member.
 #[must_use]
 pub fn with_member(raw_object: &str, key: &str, raw_value: &str) -> String {
-    let Ok(Some(members)) = scan::members(raw_object) else {
-        return format!("{{{}:{raw_value}}}", Value::from(key));
-    };
-    if let Some(found) = members.iter().rev().find(|member| key_is(&raw_object[member.key.clone()], key)) {
-        let (before, after) = (&raw_object[..found.value.start], &raw_object[found.value.end..]);
-        return format!("{before}{raw_value}{after}");
+    match scan::last_member(raw_object, key) {
+        Ok(Some(found)) => {
+            let (before, after) = (&raw_object[..found.value.start], &raw_object[found.value.end..]);
+            format!("{before}{raw_value}{after}")
+        }
+        Ok(None) => with_first_member(raw_object, key, raw_value),
+        Err(NotAnObject) => with_first_member("{}", key, raw_value),
     }
-    let body = raw_object.trim_ascii_start().trim_start_matches('{');
-    let comma = if members.is_empty() { "" } else { "," };
+}
+
+/// Puts a member in front of those that the object has.
+fn with_first_member(raw_object: &str, key: &str, raw_value: &str) -> String {
+    let body = raw_object.trim_ascii_start().strip_prefix('{').unwrap_or("}");
+    let comma = if body.trim_ascii_start().starts_with('}') { "" } else { "," };
     format!("{{{}:{raw_value}{comma}{body}", Value::from(key))
 }
 
@@ -30,4 +35,69 @@ pub fn with_member(raw_object: &str, key: &str, raw_value: &str) -> String {
 pub fn with_meta(raw_object: &str, key: &str, value: &Value) -> String {
     let meta = raw_at(raw_object, &["_meta"]).unwrap_or("{}");
     with_member(raw_object, "_meta", &with_member(meta, key, &value.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_member_is_set_and_everything_else_is_left_as_it_was() {
+        for (object, expected) in [
+            ("{}", r#"{"k":1}"#),
+            (" { } ", r#"{"k":1 } "#),
+            (r#"{"a":"\ud83d", "b":1e999}"#, r#"{"k":1,"a":"\ud83d", "b":1e999}"#),
+            (r#"{"a":2,"k":{"x":[]},"b":3}"#, r#"{"a":2,"k":1,"b":3}"#),
+            (r#"{"k":2,"k":3}"#, r#"{"k":2,"k":1}"#),
+            (r#"{"\u006b":2}"#, r#"{"\u006b":1}"#),
+        ] {
+            assert_eq!(with_member(object, "k", "1"), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_gives_one_of_this_member() {
+        for text in ["null", "[]", "\"x\"", "", "{\"a\":", "{} {}"] {
+            assert_eq!(with_member(text, "k", "1"), r#"{"k":1}"#);
+        }
+    }
+
+    #[test]
+    fn a_key_of_meta_is_set_beside_the_others() {
+        for (object, expected) in [
+            ("{}", r#"{"_meta":{"k":true}}"#),
+            (r#"{"a":1}"#, r#"{"_meta":{"k":true},"a":1}"#),
+            (r#"{"_meta":{},"a":1}"#, r#"{"_meta":{"k":true},"a":1}"#),
+            (r#"{"a":1,"_meta":{"x":"\ud83d"}}"#, r#"{"a":1,"_meta":{"k":true,"x":"\ud83d"}}"#),
+            (r#"{"_meta":{"k":{"old":1},"x":2}}"#, r#"{"_meta":{"k":true,"x":2}}"#),
+            (r#"{"_meta":null}"#, r#"{"_meta":{"k":true}}"#),
+            (r#"{"_meta":[1]}"#, r#"{"_meta":{"k":true}}"#),
+            ("null", r#"{"_meta":{"k":true}}"#),
+        ] {
+            assert_eq!(with_meta(object, "k", &json!(true)), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_splice_means_what_an_insert_means(
+            keys in prop::collection::vec("[a-c_]{0,2}|_meta", 0..5),
+            key in "[a-c]{1,2}",
+            space in " {0,2}",
+        ) {
+            let members: Vec<String> = keys.iter().map(|key| format!("{space}\"{key}\":{space}{{\"{key}\":1}}{space}")).collect();
+            let object = format!("{space}{{{}}}", members.join(","));
+            let mut expected: Value = serde_json::from_str(&object).unwrap();
+            expected[&key] = json!([1]);
+            let spliced = with_member(&object, &key, "[1]");
+            prop_assert_eq!(serde_json::from_str::<Value>(&spliced).unwrap(), expected.clone());
+
+            expected["_meta"][&key] = json!("m");
+            let spliced = with_meta(&spliced, &key, &json!("m"));
+            prop_assert_eq!(serde_json::from_str::<Value>(&spliced).unwrap(), expected);
+        }
+    }
 }

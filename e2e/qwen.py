@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""The real qwen-code behind turnd, in native mode: it writes its own session file, turnd the ledger beside it."""
+
+import flows
+from agents import Qwen
+from flow import Session, run, saw, until
+from model import text_of
+from stage import on_a_stage
+
+
+def a_model_that_fails(stage):
+    session = Session.create(stage.turnd())
+    events = session.events(0)
+    prompt_id = session.prompt("do: fail 400")["promptId"]
+    terminal = events.terminal(prompt_id)
+    saw("the failure is the prompt's end, with the agent's code", flows.ending(terminal) == ("turn_error", "-32603"), terminal)
+    saw("and the model's words", "the model refused with 400" in terminal["data"]["message"], terminal)
+    saw("the status shows it", session.ask(200, "GET", "/status")["hasTurnError"] is True)
+    saw("the ledger too", flows.facts(session)[-1] == (prompt_id, "error"), flows.facts(session))
+    result = until("the agent's own record of it", lambda: session.turn_result(prompt_id))
+    saw("the agent recorded the failure itself", result["state"] == "error", result)
+    after = session.prompt("do: say better now")["promptId"]
+    saw("the next turn is not touched", flows.ending(events.terminal(after)) == ("turn_complete", "end_turn"))
+    saw("and clears the error", session.ask(200, "GET", "/status")["hasTurnError"] is False)
+
+
+def the_agent_remembers(stage):
+    session = Session.create(stage.turnd())
+    events = session.events(0)
+    events.terminal(session.prompt("do: say remember the heron")["promptId"])
+    stage.home.kill()
+    stage.nothing_is_left()
+    session = Session.load(stage.turnd(), session.id)
+    events = session.events(session.opened["lastEventId"])
+    events.terminal(session.prompt("do: say and now")["promptId"])
+    turn = next(r for r in reversed(stage.agent.model.requests) if "do: say and now" in text_of(r["messages"][-1]))
+    answers = [text_of(m) for m in turn["messages"] if m["role"] == "assistant"]
+    saw("after kill -9 and load the model is shown the earlier answer", "remember the heron" in answers, answers)
+
+
+if __name__ == "__main__":
+    run("qwen", [(title, on_a_stage(Qwen, flow)) for title, flow in flows.ALL + OWN])

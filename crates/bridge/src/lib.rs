@@ -1,7 +1,10 @@
 //! Live sessions: the pure machine that decides and the thin shell that does.
 
+mod bus;
 mod clock;
+mod event;
 mod frame;
+mod json;
 pub mod limits;
 mod overlay;
 mod permission;
@@ -11,12 +14,13 @@ mod sink;
 mod status;
 mod terminal;
 mod text;
+mod wire;
 
 pub use clock::Clock;
 pub use frame::Frame;
 pub use overlay::{Ended, TurnView};
 pub use permission::{Decision, PendingPermission, Vote, VoteOutcome};
-pub use prompt::{AdmitError, Deadline, LivePrompt, NotOpen, PendingPrompt, Prompt, PromptState, Receipt};
+pub use prompt::{AdmitError, LivePrompt, NotOpen, PendingPrompt, Prompt, PromptState, Receipt};
 pub use shell::{
     Bridge, CloseError, Detached, Kind, OpenError, OpenSession, Opened, Options, Session, Streams, Subscribe,
     SubscribeError, Subscription,

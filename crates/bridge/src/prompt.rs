@@ -1,8 +1,36 @@
 //! What a client submits, what it is told, and how a prompt looks while it is unfinished.
 
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use crate::{Clipped, InputWritten};
+
+/// What identifies a prompt: chosen by the client, or a UUID. Cheap to clone, as every event of a turn carries it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct PromptId(Arc<str>);
+
+impl From<&str> for PromptId {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl Deref for PromptId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PromptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// A prompt as a client submits it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,15 +47,8 @@ pub struct Prompt {
     pub extra: Option<String>,
     /// The prompt repeats a failed one whose text is already in the history, so it is not echoed.
     pub retry: bool,
-    /// Epoch milliseconds at which the caller is released with `prompt_deadline_exceeded`, and how long that was in milliseconds.
-    pub deadline: Option<Deadline>,
-}
-
-/// The moment at which a prompt's caller stops waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deadline {
-    /// Counted from admission, in milliseconds.
-    pub after_ms: u64,
+    /// Milliseconds from admission, the time in the queue included, after which the caller is released.
+    pub deadline_ms: Option<u64>,
 }
 
 /// The answer to an admission.

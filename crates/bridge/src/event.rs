@@ -1,0 +1,72 @@
+//! What a session tells its readers.
+
+use std::sync::Arc;
+
+use crate::permission::Decision;
+use crate::prompt::PromptId;
+use crate::{Clipped, InputWritten};
+
+/// An event before it has a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// The prompt that runs, or the one that the event is about.
+    pub(crate) prompt_id: Option<PromptId>,
+    /// The client that caused it.
+    pub(crate) originator: Option<Arc<str>>,
+    /// What happened.
+    pub(crate) news: News,
+}
+
+/// What happened (wire specification, sections 8.3 to 8.6, 11 and 12).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// One content block of a prompt that starts to run: raw JSON text.
+    Echo { block: String },
+    /// What the agent says: raw JSON text of the update.
+    Update { raw: String },
+    /// A prompt waits behind another.
+    PendingAdded { text: Clipped, queued_at_ms: u64 },
+    /// A prompt that waited runs now.
+    PendingStarted { text: Clipped },
+    /// A prompt leaves the list of those that wait, after its end or before it.
+    PendingCompleted { removed: bool },
+    /// A cancel was requested, or (`forward_failed`) the agent refused the prompt. Not an end.
+    PromptCancelled { forward_failed: bool },
+    /// The end of a prompt that was answered, cancelled or removed.
+    TurnComplete {
+        stop_reason: String,
+        branch_point: Option<String>,
+        cancel: Option<CancelNote>,
+        input_written: InputWritten,
+    },
+    /// The end of a prompt that failed.
+    TurnError { message: String, code: Option<String>, input_written: InputWritten },
+    /// The agent asks before it acts; both raw JSON text.
+    PermissionRequest { request_id: Arc<str>, tool_call: String, options: String },
+    /// A request is decided.
+    PermissionResolved { request_id: Arc<str>, decision: Decision, voter: Option<Arc<str>> },
+    /// Somebody voted on a request that had been decided.
+    PermissionAlreadyResolved { request_id: Arc<str>, decision: Decision },
+    /// The session was closed on request. Nothing follows.
+    SessionClosed { reason: String, closed_by: Option<String> },
+    /// The session ended by itself or with the daemon. Nothing follows.
+    SessionDied { reason: &'static str, exit: Option<Exit> },
+}
+
+/// When the running turn was cancelled, and how long it had run by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CancelNote {
+    /// Epoch milliseconds.
+    pub(crate) cancelled_at_ms: u64,
+    /// Milliseconds.
+    pub(crate) elapsed_ms: u64,
+}
+
+/// How the agent's process ended, as its host saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exit {
+    /// Its exit code.
+    pub(crate) code: Option<i64>,
+    /// The signal that killed it.
+    pub(crate) signal: Option<i64>,
+}

@@ -37,7 +37,8 @@ def fetch():
     flags = ["--prefix", str(AGENTS), "--save-exact", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund"]
     wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
     try:
-        done = subprocess.run(["npm", "install", *flags, "--loglevel=error", *wanted], capture_output=True, text=True)
+        command = ["npm", "install", "--loglevel=error", *flags, *wanted]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
     except FileNotFoundError:
         raise FlowFailed("npm is needed to fetch the agents, and it is not on this machine") from None
     missing = [name for name, version in PACKAGES.items() if installed(name) != version]

@@ -57,7 +57,7 @@ def a_turn_is_watched_from_prompt_to_answer(stage):
     saw("event ids have no gap", ids == list(range(1, len(ids) + 1)), ids)
     saw("the agent's words arrived", agent.last_words in text_said(turn), text_said(turn))
 
-    status, polled = session.turn(prompt_id)
+    polled = session.turn(prompt_id)[1]
     saw("the poll says completed, with the answer", settled(polled) == ("completed", "end_turn"), polled)
     saw("its text is the agent's", agent.last_words in polled.get("resultText", ""), polled)
     saw("the current turn is that one", session.turn("current")[1]["promptId"] == prompt_id)

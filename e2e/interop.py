@@ -1,14 +1,11 @@
-#!/usr/bin/env python3
 """turnd and the real `qwen serve` on the same store, one after the other: each reads what the other wrote, and both
 tell the same about every prompt."""
 
 import shutil
 
 import flows
-from agents import Qwen
-from flow import Session, run, saw, until
+from flow import Session, saw, until
 from model import text_of
-from stage import on_a_stage
 
 
 def the_peer_writes_and_both_tell(stage):
@@ -164,13 +161,9 @@ def one_session_in_turns(stage):
     saw("the model saw all of it at the fourth turn", answers == 3, answers)
 
 
-if __name__ == "__main__":
-    run(
-        "interop",
-        [
-            ("the peer writes, both tell", on_a_stage(Qwen, the_peer_writes_and_both_tell)),
-            ("turnd writes, both tell", on_a_stage(Qwen, turnd_writes_and_both_tell)),
-            ("an answer nobody heard", on_a_stage(Qwen, an_answer_nobody_heard)),
-            ("one session in turns", on_a_stage(Qwen, one_session_in_turns)),
-        ],
-    )
+ALL = [
+    ("interop: the peer writes, both tell", the_peer_writes_and_both_tell),
+    ("interop: turnd writes, both tell", turnd_writes_and_both_tell),
+    ("interop: an answer nobody heard", an_answer_nobody_heard),
+    ("interop: one session in turns", one_session_in_turns),
+]

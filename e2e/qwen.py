@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The real qwen-code behind turnd, in native mode: it writes its own session file, turnd the ledger beside it."""
+"""The real qwen-code behind turnd, in native mode: it writes its own session file, turnd the ledger beside it.
+Its own daemon is the peer: see interop."""
 
 import flows
+import interop
 from agents import Qwen
 from flow import Session, run, saw, until
 from model import text_of
@@ -38,5 +40,30 @@ def the_agent_remembers(stage):
     saw("after kill -9 and load the model is shown the earlier answer", "remember the heron" in answers, answers)
 
 
+def a_daemon_that_comes_back_too_early(stage):
+    session = Session.create(stage.turnd())
+    events = session.events(0)
+    turn = stage.agent.pausing()
+    prompt_id = session.prompt(turn.text)["promptId"]
+    go_on = turn.left_alone(session, events, prompt_id)
+    stage.daemon.kill()
+    daemon = stage.turnd()
+    load = ("POST", f"/session/{session.id}/load", {"cwd": str(stage.home.workspace)})
+    refused = daemon.call(*load)
+    conflict = refused[0] == 409 and refused[1]["code"] == "session_writer_conflict"
+    saw("while the old host still writes, the session is not loaded", conflict, refused)
+    saw("and nothing is said about its prompt", flows.facts(session) == [(prompt_id, "in_flight")], flows.facts(session))
+    go_on()
+    until("the turn to end and its host with it", lambda: daemon.call(*load)[0] == 200)
+    told = Session.load(daemon, session.id).terminals()
+    saw("then it is, with the exact outcome", told == [(prompt_id, "completed", "end_turn")], told)
+
+
+OWN = [
+    ("a model that fails", a_model_that_fails),
+    ("the agent remembers after a kill", the_agent_remembers),
+    ("a daemon that comes back too early", a_daemon_that_comes_back_too_early),
+]
+
 if __name__ == "__main__":
-    run("qwen", [(title, on_a_stage(Qwen, flow)) for title, flow in flows.ALL + OWN])
+    run("qwen", [(title, on_a_stage(Qwen, flow)) for title, flow in flows.ALL + OWN + interop.ALL])

@@ -6,6 +6,5 @@ from agents import SdkExample
 from flow import run
 from stage import on_a_stage
 
-
 if __name__ == "__main__":
     run("sdk-agent", [(title, on_a_stage(SdkExample, flow)) for title, flow in flows.ALL])

@@ -30,6 +30,11 @@ def saw(sentence, holds=True, got=None):
     print(f"    {sentence}", flush=True)
 
 
+def same(sentence, got, wanted):
+    """saw(), for a value that must be just so."""
+    saw(sentence, got == wanted, f"{brief(got)}\n    not: {brief(wanted)}")
+
+
 def brief(value):
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return text if len(text) <= 2000 else text[:2000] + " …"
@@ -321,7 +326,7 @@ def text_said(frames):
 
 
 def run(name, flows):
-    """Runs (title, function) pairs; says which failed; ends the process. An argument picks flows by a word of their title."""
+    """Runs (title, function) pairs and says which failed; the words given on the command line pick titles."""
     chosen = [(t, f) for t, f in flows if all(word in t for word in sys.argv[1:])]
     failed = []
     for title, flow in chosen:

@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from flow import Session, kill, saw, text_said, until
+from flow import Session, kill, same, saw, text_said, until
 
 
 def vote_for(option):
@@ -37,36 +37,48 @@ def a_turn_is_watched_from_prompt_to_answer(stage):
     events = session.events(0)
     receipt = session.prompt(agent.asking())
     prompt_id = receipt["promptId"]
-    saw("the prompt was admitted with an id and a cursor", prompt_id and isinstance(receipt["lastEventId"], int), receipt)
+    saw(
+        "the prompt was admitted with an id and a cursor",
+        prompt_id and isinstance(receipt["lastEventId"], int),
+        receipt,
+    )
     request = asked(events, prompt_id)
     saw("while it waits for a vote the poll says running", session.turn(prompt_id)[1]["state"] == "running")
     saw("the status counts the open question", session.ask(200, "GET", "/status")["pendingInteractionCount"] == 1)
     answer = session.call("POST", f"/permission/{request}", vote_for("no such option"))
-    saw("an option that was not offered is refused", answer[0] == 400 and answer[1]["code"] == "invalid_option_id", answer)
+    saw(
+        "an option that was not offered is refused",
+        answer[0] == 400 and answer[1]["code"] == "invalid_option_id",
+        answer,
+    )
     session.ask(200, "POST", f"/permission/{request}", vote_for(agent.allow))
     terminal = events.terminal(prompt_id)
-    saw("the turn completed under its own id", ending(terminal) == ("turn_complete", "end_turn"), terminal)
+    same("the turn completed under its own id", ending(terminal), ("turn_complete", "end_turn"))
     answer = session.call("POST", f"/permission/{request}", vote_for(agent.allow))
     saw("a late vote finds nothing to decide", answer[0] == 404, answer)
     events.of_type("permission_already_resolved")
 
     turn = [f for f in events.frames if receipt["lastEventId"] < f.get("id", 0) <= terminal["id"]]
     kinds = in_order(events.kinds(turn))
-    saw("its events came in order: " + " ".join(kinds), kinds == agent.order, kinds)
+    same("its events came in order: " + " ".join(kinds), kinds, agent.order)
     ids = [f["id"] for f in events.frames if "id" in f]
-    saw("event ids have no gap", ids == list(range(1, len(ids) + 1)), ids)
+    same("event ids have no gap", ids, list(range(1, len(ids) + 1)))
     saw("the agent's words arrived", agent.last_words in text_said(turn), text_said(turn))
 
     polled = session.turn(prompt_id)[1]
-    saw("the poll says completed, with the answer", settled(polled) == ("completed", "end_turn"), polled)
+    same("the poll says completed, with the answer", settled(polled), ("completed", "end_turn"))
     saw("its text is the agent's", agent.last_words in polled.get("resultText", ""), polled)
     saw("the current turn is that one", session.turn("current")[1]["promptId"] == prompt_id)
     saw("an unknown prompt is not found", session.turn("nobody")[0] == 404)
     again = session.events(receipt["lastEventId"])
     again.terminal(prompt_id)
     replayed = [f["id"] for f in again.frames if f.get("id", 0) > receipt["lastEventId"]][: len(turn)]
-    saw("a second reader replays the turn from the receipt's cursor", replayed == [f["id"] for f in turn], replayed)
-    saw("admission and outcome are on disk, in that order", facts(session) == [(prompt_id, "in_flight"), (prompt_id, "completed")], facts(session))
+    same("a second reader replays the turn from the receipt's cursor", replayed, [f["id"] for f in turn])
+    same(
+        "admission and outcome are on disk, in that order",
+        facts(session),
+        [(prompt_id, "in_flight"), (prompt_id, "completed")],
+    )
     until("the turn result in the transcript", lambda: session.turn_result(prompt_id))
     saw("the transcript names the prompt's result", session.turn_result(prompt_id)["state"] == "completed")
 
@@ -81,7 +93,7 @@ def a_refusal_and_the_older_route(stage):
     resolved = events.of_type("permission_resolved")
     saw("the older route took the vote", resolved["data"]["outcome"].get("optionId") == agent.reject, resolved)
     terminal = events.terminal(receipt["promptId"])
-    saw("a refused tool ends the turn, not the prompt", ending(terminal) == ("turn_complete", "end_turn"), terminal)
+    same("a refused tool ends the turn, not the prompt", ending(terminal), ("turn_complete", "end_turn"))
 
 
 def cancel_and_queue(stage):
@@ -92,23 +104,38 @@ def cancel_and_queue(stage):
     asked(events, running)
     removed, waiting = (session.prompt(agent.asking())["promptId"] for _ in range(2))
     listed = [(p["promptId"], p["state"]) for p in session.ask(200, "GET", "/pending-prompts")["pendingPrompts"]]
-    saw("one prompt runs and two wait", listed == [(running, "running"), (removed, "queued"), (waiting, "queued")], listed)
-    saw("a waiting prompt can be removed", session.ask(200, "DELETE", f"/pending-prompts/{removed}") == {"removed": True})
+    same("one prompt runs and two wait", listed, [(running, "running"), (removed, "queued"), (waiting, "queued")])
+    saw(
+        "a waiting prompt can be removed",
+        session.ask(200, "DELETE", f"/pending-prompts/{removed}") == {"removed": True},
+    )
     saw("its end was published at once", ending(events.terminal(removed)) == ("turn_complete", "cancelled"))
     session.ask(204, "POST", "/cancel", {})
     terminal = events.terminal(running)
-    saw("the cancelled prompt ended as cancelled", ending(terminal) == ("turn_complete", "cancelled"), terminal)
+    same("the cancelled prompt ended as cancelled", ending(terminal), ("turn_complete", "cancelled"))
     saw("with the time it took", "promptCancelled" in terminal["data"], terminal)
     kinds = in_order(events.kinds([f for f in events.frames if f.get("id", 0) <= terminal["id"]]))
-    saw("first the word that it is cancelled, then its question closed", follows(kinds, "prompt_cancelled", "permission_resolved", "turn_complete"), kinds)
+    saw(
+        "first the word that it is cancelled, then its question closed",
+        follows(kinds, "prompt_cancelled", "permission_resolved", "turn_complete"),
+        kinds,
+    )
     polled = session.turn(running)[1]
-    saw("the poll says cancelled and gives no result", settled(polled) == ("cancelled", "cancelled") and "resultText" not in polled, polled)
+    saw(
+        "the poll says cancelled and gives no result",
+        settled(polled) == ("cancelled", "cancelled") and "resultText" not in polled,
+        polled,
+    )
     request = asked(events, waiting)
     saw("the next prompt started by itself", bool(request))
     session.ask(200, "POST", f"/permission/{request}", vote_for(agent.allow))
     saw("and was not touched by the cancel", ending(events.terminal(waiting)) == ("turn_complete", "end_turn"))
     outcomes = {prompt: fact for prompt, fact in facts(session)}
-    saw("the ledger holds all three outcomes", outcomes == {running: "cancelled", removed: "cancelled", waiting: "completed"}, outcomes)
+    same(
+        "the ledger holds all three outcomes",
+        outcomes,
+        {running: "cancelled", removed: "cancelled", waiting: "completed"},
+    )
     session.ask(204, "DELETE", "")
     events.end()
     saw("closing ends the stream with session_closed", events.kinds()[-1] == "session_closed", events.kinds()[-3:])
@@ -135,16 +162,24 @@ def everything_is_killed_in_the_middle_of_a_turn(stage):
     session = Session.load(stage.turnd(), session.id)
     told = session.terminals()
     wanted = [(done, "completed", "end_turn"), (gone, "cancelled", None), (cut, "interrupted", "daemon_lost")]
-    saw("the load tells all three: completed, cancelled, interrupted", told == wanted, told)
+    same("the load tells all three: completed, cancelled, interrupted", told, wanted)
     said = [(u.get("_meta") or {}).get("promptId") for u in user_chunks(session)]
     saw("the history shows the three prompts under their ids", [s for s in said if s] == [done, gone, cut], said)
     polled = session.turn(cut)[1]
-    saw("the poll knows the cut prompt's end", polled.get("state") == "error" and polled["error"]["code"] == "daemon_lost", polled)
+    saw(
+        "the poll knows the cut prompt's end",
+        polled.get("state") == "error" and polled["error"]["code"] == "daemon_lost",
+        polled,
+    )
     saw("and the finished one's", settled(session.turn(done)[1]) == ("completed", "end_turn"), session.turn(done))
     lines = len(session.ledger())
     session.ask(204, "DELETE", "")
     session = Session.load(stage.daemon, session.id)
-    saw("a second load adds nothing", len(session.ledger()) == lines and session.terminals() == wanted, session.terminals())
+    saw(
+        "a second load adds nothing",
+        len(session.ledger()) == lines and session.terminals() == wanted,
+        session.terminals(),
+    )
     events = session.events(session.opened["lastEventId"])
     saw("and the session goes on", ending(one_turn(session, events, agent)[1]) == ("turn_complete", "end_turn"))
 
@@ -158,7 +193,7 @@ def everything_is_killed_with_a_prompt_waiting(stage):
     stage.home.kill()
     stage.nothing_is_left()
     session = Session.load(stage.turnd(), session.id)
-    saw("with two prompts open nothing is guessed", session.terminals() == [], session.terminals())
+    same("with two prompts open nothing is guessed", session.terminals(), [])
     saw("not even about the one that ran", session.turn(cut)[0] == 404 and session.turn(never)[0] == 404)
 
 
@@ -178,9 +213,13 @@ def only_the_daemon_is_killed(stage):
 
     session = Session.load(stage.turnd(), session.id)
     told = session.terminals()
-    saw("the load gives the exact outcome, not an inference", told == [(prompt_id, "completed", "end_turn")], told)
+    same("the load gives the exact outcome, not an inference", told, [(prompt_id, "completed", "end_turn")])
     polled = session.turn(prompt_id)[1]
-    saw("the poll has the whole text, also what nobody was there to hear", turn.whole_text in polled.get("resultText", ""), polled)
+    saw(
+        "the poll has the whole text, also what nobody was there to hear",
+        turn.whole_text in polled.get("resultText", ""),
+        polled,
+    )
     lines = [u["content"].get("text", "") for u in chunks(session, "agent_message_chunk")]
     saw("and so has the history", turn.whole_text in "".join(lines), lines)
 
@@ -193,14 +232,22 @@ def a_graceful_end(stage):
     running, queued = (session.prompt(agent.asking())["promptId"] for _ in range(2))
     asked(events, running)
     status = daemon.terminate()
-    saw("SIGTERM ends the daemon with status 0", status == 0, status)
+    same("SIGTERM ends the daemon with status 0", status, 0)
     events.end()
     for prompt_id, name in ((running, "running"), (queued, "queued")):
         code = events.terminal(prompt_id)["data"].get("code")
-        saw(f"the {name} prompt's end was published with its code", code == "daemon_shutdown", code)
+        same(f"the {name} prompt's end was published with its code", code, "daemon_shutdown")
     saw("the stream ended with session_died", events.kinds()[-1] == "session_died", events.kinds()[-4:])
-    wanted = {(done, "completed", "end_turn"), (running, "error", "daemon_shutdown"), (queued, "error", "daemon_shutdown")}
-    on_disk = {(r["promptId"], r["terminal"], r.get("code") or r.get("stopReason")) for r in session.ledger() if "terminal" in r}
+    wanted = {
+        (done, "completed", "end_turn"),
+        (running, "error", "daemon_shutdown"),
+        (queued, "error", "daemon_shutdown"),
+    }
+    on_disk = {
+        (r["promptId"], r["terminal"], r.get("code") or r.get("stopReason"))
+        for r in session.ledger()
+        if "terminal" in r
+    }
     saw("all three outcomes are on disk", on_disk == wanted, sorted(on_disk))
     stage.nothing_is_left()
     session = Session.load(stage.turnd(), session.id)
@@ -217,13 +264,17 @@ def the_agent_is_killed(stage):
     kill(stage.agent_processes())
     for prompt_id, name in ((running, "running"), (queued, "queued")):
         terminal = events.terminal(prompt_id)
-        saw(f"the {name} prompt ended with channel_closed", ending(terminal) == ("turn_error", "channel_closed"), terminal)
+        same(f"the {name} prompt ended with channel_closed", ending(terminal), ("turn_error", "channel_closed"))
     events.end()
     saw("the session died and said so", events.kinds()[-1] == "session_died", events.kinds()[-4:])
     saw("the daemon lives", daemon.ask(200, "GET", "/health") == {"status": "ok"})
     session = Session.load(daemon, session.id)
-    wanted = [(done, "completed", "end_turn"), (running, "error", "channel_closed"), (queued, "error", "channel_closed")]
-    saw("the load tells what became of each", session.terminals() == wanted, session.terminals())
+    wanted = [
+        (done, "completed", "end_turn"),
+        (running, "error", "channel_closed"),
+        (queued, "error", "channel_closed"),
+    ]
+    same("the load tells what became of each", session.terminals(), wanted)
     events = session.events(session.opened["lastEventId"])
     saw("and the session goes on", ending(one_turn(session, events, agent)[1]) == ("turn_complete", "end_turn"))
 

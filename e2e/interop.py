@@ -4,7 +4,7 @@ tell the same about every prompt."""
 import shutil
 
 import flows
-from flow import Session, saw, until
+from flow import Session, same, saw, until
 from model import text_of
 
 
@@ -106,9 +106,9 @@ def both_tell_the_same(stage, lived, writer, reader):
     second = what_is_told(stage, lived, reader())
     end(stage)
     for name, (_, wanted) in lived.items():
-        saw(f"{name}: the one that wrote it tells what happened", first[name] == wanted, first[name])
-        saw(f"{name}: the other reads the lines the first appended", again[name] == wanted, again[name])
-        saw(f"{name}: and comes to the same by itself", second[name] == wanted, second[name])
+        same(f"{name}: the one that wrote it tells what happened", first[name], wanted)
+        same(f"{name}: the other reads the lines the first appended", again[name], wanted)
+        same(f"{name}: and comes to the same by itself", second[name], wanted)
 
 
 def what_is_told(stage, lived, daemon):
@@ -132,15 +132,15 @@ def an_answer_nobody_heard(stage):
     kept = stage.home.path / "kept"
     shutil.copytree(stage.home.store, kept)
     told = Session.load(stage.qwen_serve(), session.id).terminals()
-    saw("the peer infers that it completed", told == [(prompt_id, "completed", "reconstructed_from_transcript")], told)
+    same("the peer infers that it completed", told, [(prompt_id, "completed", "reconstructed_from_transcript")])
     end(stage)
     shutil.rmtree(stage.home.store)
     shutil.move(kept, stage.home.store)
     told = Session.load(stage.turnd(), session.id).terminals()
-    saw("turnd knows how it completed", told == [(prompt_id, "completed", "end_turn")], told)
+    same("turnd knows how it completed", told, [(prompt_id, "completed", "end_turn")])
     end(stage)
     told = Session.load(stage.qwen_serve(), session.id).terminals()
-    saw("and the peer believes turnd", told == [(prompt_id, "completed", "end_turn")], told)
+    same("and the peer believes turnd", told, [(prompt_id, "completed", "end_turn")])
 
 
 def one_session_in_turns(stage):
@@ -153,12 +153,12 @@ def one_session_in_turns(stage):
     end(stage)
     session = Session.load(stage.qwen_serve(), session.id)
     wanted = [(prompt_id, "completed", "end_turn") for prompt_id in order]
-    saw("four turns by two daemons in turn are one ledger", session.terminals() == wanted, session.terminals())
+    same("four turns by two daemons in turn are one ledger", session.terminals(), wanted)
     said = [(u.get("_meta") or {}).get("promptId") for u in flows.user_chunks(session)]
     saw("and one history", [s for s in said if s] == order, said)
     asked = [r for r in stage.agent.model.requests if "one whole answer" in text_of(r["messages"][-1])]
     answers = max(sum(m["role"] == "assistant" for m in r["messages"]) for r in asked)
-    saw("the model saw all of it at the fourth turn", answers == 3, answers)
+    same("the model saw all of it at the fourth turn", answers, 3)
 
 
 ALL = [

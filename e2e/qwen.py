@@ -5,7 +5,7 @@ Its own daemon is the peer: see interop."""
 import flows
 import interop
 from agents import Qwen
-from flow import Session, run, saw, until
+from flow import Session, run, same, saw, until
 from model import text_of
 from stage import on_a_stage
 
@@ -15,7 +15,7 @@ def a_model_that_fails(stage):
     events = session.events(0)
     prompt_id = session.prompt("do: fail 400")["promptId"]
     terminal = events.terminal(prompt_id)
-    saw("the failure is the prompt's end, with the agent's code", flows.ending(terminal) == ("turn_error", "-32603"), terminal)
+    same("the failure is the prompt's end, with the agent's code", flows.ending(terminal), ("turn_error", "-32603"))
     saw("and the model's words", "the model refused with 400" in terminal["data"]["message"], terminal)
     saw("the status shows it", session.ask(200, "GET", "/status")["hasTurnError"] is True)
     saw("the ledger too", flows.facts(session)[-1] == (prompt_id, "error"), flows.facts(session))
@@ -52,11 +52,11 @@ def a_daemon_that_comes_back_too_early(stage):
     refused = daemon.call(*load)
     conflict = refused[0] == 409 and refused[1]["code"] == "session_writer_conflict"
     saw("while the old host still writes, the session is not loaded", conflict, refused)
-    saw("and nothing is said about its prompt", flows.facts(session) == [(prompt_id, "in_flight")], flows.facts(session))
+    same("and nothing is said about its prompt", flows.facts(session), [(prompt_id, "in_flight")])
     go_on()
     until("the turn to end and its host with it", lambda: daemon.call(*load)[0] == 200)
     told = Session.load(daemon, session.id).terminals()
-    saw("then it is, with the exact outcome", told == [(prompt_id, "completed", "end_turn")], told)
+    same("then it is, with the exact outcome", told, [(prompt_id, "completed", "end_turn")])
 
 
 OWN = [

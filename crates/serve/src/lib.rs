@@ -1,1 +1,50 @@
 //! HTTP, server-sent events, the layout of files, cold load, wiring.
+//!
+//! This is the only crate that knows the wire: paths, status codes, JSON names. It puts live sessions ([`bridge`]) behind routes,
+//! gives them a ledger to write to, starts their hosts, and brings sessions back from disk. What becomes of a prompt is decided in
+//! the crates below; what became of one in an earlier life is judged by [`attribution`].
+//!
+//! The caller binds and the caller ends: see [`serve`].
+//!
+//! It does **not** write transcripts, does not talk to agents other than through a host, and reads no environment variable.
+
+mod app;
+mod body;
+mod clock;
+mod content;
+mod create;
+mod desk;
+mod dispatch;
+mod history;
+mod hosts;
+mod identity;
+mod journal;
+mod layout;
+pub mod limits;
+mod open;
+mod options;
+mod polled;
+mod query;
+mod refusal;
+mod reply;
+mod requests;
+mod restore;
+mod restored;
+mod room;
+mod router;
+mod routes;
+mod server;
+mod sink;
+mod socket;
+mod sse;
+mod sync;
+mod tasks;
+mod turn_status;
+mod wall;
+mod wire;
+mod wiring;
+
+pub use hosts::{HostOrder, HostStarter, HostStreams, ProcessStarter, StartError};
+pub use limits::Limits;
+pub use options::{Durability, Mode, ServeOptions};
+pub use server::{ServeError, serve, serve_with_hosts};

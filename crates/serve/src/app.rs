@@ -1,0 +1,116 @@
+//! What every route reaches: the options, the live sessions, the files.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bridge::{Bridge, Session};
+
+use crate::desk::Desk;
+use crate::hosts::HostStarter;
+use crate::layout::Layout;
+use crate::options::ServeOptions;
+use crate::polled::Polled;
+use crate::refusal::Refusal;
+use crate::restored::Restored;
+use crate::room::Room;
+use crate::router::Router;
+use crate::sink::LedgerSink;
+use crate::wall::Wall;
+use crate::wiring::wire;
+
+/// One daemon.
+pub(crate) struct App {
+    pub(crate) options: ServeOptions,
+    /// The workspace as clients name it.
+    pub(crate) workspace: String,
+    pub(crate) layout: Layout,
+    pub(crate) bridge: Bridge,
+    pub(crate) sink: Arc<LedgerSink>,
+    pub(crate) hosts: Arc<dyn HostStarter>,
+    pub(crate) wall: Wall,
+    pub(crate) router: Router,
+    /// Which session ids are in transition, and which session is the default one.
+    pub(crate) desk: Desk,
+    /// Which ended prompts have been combined with what is on disk.
+    pub(crate) polled: Polled,
+    /// What a load gave, for those who attach later.
+    pub(crate) restored: Restored,
+    /// Sessions that are being opened.
+    opening: AtomicUsize,
+}
+
+impl App {
+    /// A daemon that listens at `address`.
+    pub(crate) fn new(
+        options: ServeOptions,
+        hosts: Arc<dyn HostStarter>,
+        address: SocketAddr,
+    ) -> Result<Self, matchit::InsertError> {
+        let layout = Layout::new(&options.store, &options.workspace);
+        let sink = LedgerSink::new(layout.clone(), options.durability, Room::new(layout.room_probe()));
+        let sink = Arc::new(sink);
+        let wall = Wall::new(address, &options.allow_origins, options.token.as_deref(), options.require_auth);
+        Ok(Self {
+            workspace: options.workspace.to_string_lossy().into_owned(),
+            layout,
+            bridge: wire(Arc::clone(&sink), &options),
+            sink,
+            hosts,
+            wall,
+            router: Router::new()?,
+            desk: Desk::default(),
+            polled: Polled::default(),
+            restored: Restored::default(),
+            opening: AtomicUsize::new(0),
+            options,
+        })
+    }
+
+    /// The live session of that id.
+    ///
+    /// # Errors
+    /// 404 `session_not_found`.
+    pub(crate) fn session(&self, id: &str) -> Result<Session, Refusal> {
+        self.bridge.session(id).ok_or_else(|| Refusal::session_not_found(id))
+    }
+
+    /// Lets go of what was kept for sessions that are gone. Called when one is opened, so it costs nothing on any hot path.
+    pub(crate) fn forget_dead(&self) {
+        let live = |id: &str| self.bridge.session(id).is_some();
+        self.polled.retain(live);
+        self.restored.retain(live);
+        self.sink.retain(live);
+    }
+
+    /// A place for one more live session, held until it is dropped.
+    ///
+    /// # Errors
+    /// 503 `session_limit_exceeded`.
+    pub(crate) fn slot(self: &Arc<Self>) -> Result<Slot, Refusal> {
+        let opening = self.opening.fetch_add(1, Ordering::SeqCst) + 1;
+        let slot = Slot { app: Arc::clone(self) };
+        let limit = self.options.limits.max_sessions;
+        if self.bridge.sessions().len() + opening > limit { Err(session_limit(limit)) } else { Ok(slot) }
+    }
+}
+
+/// A reserved place for a session that is being opened.
+pub(crate) struct Slot {
+    app: Arc<App>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.app.opening.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// 503 for a daemon that holds as many sessions as it may.
+pub(crate) fn session_limit(limit: usize) -> Refusal {
+    let message = format!("Session limit reached ({limit})");
+    Refusal::new(hyper::StatusCode::SERVICE_UNAVAILABLE, "session_limit_exceeded", message)
+        .with("limit", limit)
+        .with("scope", "workspace")
+        .retry_later()
+}

@@ -1,0 +1,198 @@
+//! The body of a prompt: what is checked before anyone looks for the session (wire rules, section 8.1), and what travels on.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::body::Fields;
+use crate::identity::is_token;
+use crate::limits::MEDIA_BLOCKS_MAX;
+use crate::refusal::Refusal;
+
+/// Keys that are ours; every other key travels to the agent.
+const OWN_KEYS: [&str; 6] = ["prompt", "promptId", "deadlineMs", "eventDetailMode", "delivery", "retry"];
+
+/// A name of the turn routes, which no prompt can have.
+const RESERVED_ID: &str = "current";
+
+/// A prompt's body that passed every check.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Content {
+    /// The blocks: the raw text of an array.
+    pub(crate) blocks: String,
+    /// The same for people.
+    pub(crate) text: String,
+    /// The caller's own id.
+    pub(crate) prompt_id: Option<String>,
+    /// How long the caller waits, in milliseconds from admission.
+    pub(crate) deadline_ms: Option<u64>,
+    /// The prompt repeats a failed one.
+    pub(crate) retry: bool,
+    /// What else there was: the raw text of an object.
+    pub(crate) extra: Option<String>,
+}
+
+/// Checks a body.
+///
+/// # Errors
+/// 400, for the first thing that is wrong.
+pub(crate) fn parse(fields: &Fields<'_>) -> Result<Content, Refusal> {
+    let missing = || invalid("`prompt` is required and must be a non-empty array of content blocks");
+    let raw = fields.get("prompt").ok_or_else(missing)?;
+    let blocks: Vec<Value> = serde_json::from_str(raw.get()).map_err(|_| missing())?;
+    if blocks.is_empty() {
+        return Err(missing());
+    }
+    check_blocks(&blocks)?;
+    let deadline_ms = deadline(fields.get("deadlineMs").copied())?;
+    check_modes(fields)?;
+    Ok(Content {
+        blocks: raw.get().to_owned(),
+        text: display_text(&blocks),
+        prompt_id: prompt_id(fields)?,
+        deadline_ms,
+        retry: fields.get("retry").is_some_and(|raw| raw.get() == "true"),
+        extra: extra(fields),
+    })
+}
+
+fn invalid(message: &'static str) -> Refusal {
+    Refusal::bad_request("invalid_prompt", message)
+}
+
+fn check_blocks(blocks: &[Value]) -> Result<(), Refusal> {
+    if !blocks.iter().all(Value::is_object) {
+        return Err(invalid("each `prompt` element must be a content block object"));
+    }
+    let is_media = |block: &&Value| matches!(block["type"].as_str(), Some("image" | "audio"));
+    if blocks.iter().filter(is_media).count() > MEDIA_BLOCKS_MAX {
+        return Err(invalid("`prompt` carries too many media blocks (max 256)"));
+    }
+    blocks.iter().filter(|block| block["type"] == "image").try_for_each(check_image)
+}
+
+fn check_image(block: &Value) -> Result<(), Refusal> {
+    let media = block["mimeType"].as_str().unwrap_or_default();
+    if media.eq_ignore_ascii_case("image/svg+xml") {
+        return Err(invalid("SVG images are not supported"));
+    }
+    let inline = block["data"].is_string() && media.starts_with("image/");
+    let attached = block["attachmentId"].is_string() && block["size"].is_u64() && !media.is_empty();
+    if inline || attached {
+        return Ok(());
+    }
+    Err(invalid(
+        "each `prompt` image block must be an inline content block or carry `attachmentId`, `size`, and `mimeType`",
+    ))
+}
+
+fn deadline(raw: Option<&RawValue>) -> Result<Option<u64>, Refusal> {
+    let Some(raw) = raw else { return Ok(None) };
+    let number: Option<f64> = serde_json::from_str(raw.get()).ok();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be a positive integer within range"
+    )]
+    match number {
+        Some(number) if number.fract() == 0.0 && (1.0..=9.0e15).contains(&number) => Ok(Some(number as u64)),
+        _ => Err(Refusal::bad_request("invalid_deadline_ms", "`deadlineMs` must be a positive integer (milliseconds)")),
+    }
+}
+
+fn check_modes(fields: &Fields<'_>) -> Result<(), Refusal> {
+    let detail = fields.get("eventDetailMode").map(|raw| raw.get());
+    if !matches!(detail, None | Some("\"full\"" | "\"summary\"")) {
+        let message = "`eventDetailMode` must be `full` or `summary`";
+        return Err(Refusal::bad_request("invalid_event_detail_mode", message));
+    }
+    match fields.contains_key("delivery") {
+        // Channels are not ours; a prompt that wants its answer delivered to one must not be run without.
+        true => Err(Refusal::bad_request("channel_delivery_invalid", "Invalid channel delivery.")),
+        false => Ok(()),
+    }
+}
+
+fn prompt_id(fields: &Fields<'_>) -> Result<Option<String>, Refusal> {
+    let Some(raw) = fields.get("promptId") else { return Ok(None) };
+    match serde_json::from_str::<String>(raw.get()) {
+        Ok(id) if is_token(&id) && id != RESERVED_ID => Ok(Some(id)),
+        _ => Err(Refusal::bad_request(
+            "invalid_prompt_id",
+            "`promptId` must match [A-Za-z0-9._:-]{1,128} and not be `current` when provided",
+        )),
+    }
+}
+
+/// The text blocks, one below the other; a prompt of images only shows as such.
+fn display_text(blocks: &[Value]) -> String {
+    let texts: Vec<_> =
+        blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str()).collect();
+    if texts.is_empty() && blocks.iter().any(|block| block["type"] == "image") {
+        return "[image]".to_owned();
+    }
+    texts.join("\n")
+}
+
+fn extra(fields: &Fields<'_>) -> Option<String> {
+    let others = fields.iter().filter(|(key, _)| !OWN_KEYS.contains(&key.as_str()));
+    let others: Vec<_> = others.map(|(key, raw)| format!("{}:{}", Value::from(key.as_str()), raw.get())).collect();
+    (!others.is_empty()).then(|| format!("{{{}}}", others.join(",")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::body::fields;
+
+    fn check(body: &str) -> Result<Content, String> {
+        parse(&fields(body.as_bytes()).unwrap()).map_err(|refusal| refusal.code.into_owned())
+    }
+
+    #[test]
+    fn the_first_thing_that_is_wrong_is_said() {
+        let text = r#""prompt":[{"type":"text","text":"x"}]"#;
+        let cases = [
+            ("{}".to_owned(), "invalid_prompt"),
+            (r#"{"prompt":"str"}"#.to_owned(), "invalid_prompt"),
+            (r#"{"prompt":[]}"#.to_owned(), "invalid_prompt"),
+            (r#"{"prompt":["x"],"deadlineMs":0}"#.to_owned(), "invalid_prompt"),
+            (r#"{"prompt":[{"type":"image"}]}"#.to_owned(), "invalid_prompt"),
+            (r#"{"prompt":[{"type":"image","data":"aa","mimeType":"text/plain"}]}"#.to_owned(), "invalid_prompt"),
+            (r#"{"prompt":[{"type":"image","data":"aa","mimeType":"image/svg+xml"}]}"#.to_owned(), "invalid_prompt"),
+            (format!("{{{text},\"deadlineMs\":0}}"), "invalid_deadline_ms"),
+            (format!("{{{text},\"deadlineMs\":1.5}}"), "invalid_deadline_ms"),
+            (format!("{{{text},\"deadlineMs\":\"9\"}}"), "invalid_deadline_ms"),
+            (format!("{{{text},\"deadlineMs\":null}}"), "invalid_deadline_ms"),
+            (format!("{{{text},\"eventDetailMode\":\"z\"}}"), "invalid_event_detail_mode"),
+            (format!("{{{text},\"delivery\":{{}}}}"), "channel_delivery_invalid"),
+            (format!("{{{text},\"promptId\":\"a b\"}}"), "invalid_prompt_id"),
+            (format!("{{{text},\"promptId\":\"current\"}}"), "invalid_prompt_id"),
+        ];
+        for (body, code) in cases {
+            assert_eq!(check(&body).map(|_| ()), Err(code.to_owned()), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_ours_travels_on() {
+        let content =
+            check(r#"{"prompt":[{"type":"text","text":"x"}],"_meta":{"a":1},"k\"ey":[2],"retry":true,"promptId":"p"}"#);
+        let content = content.unwrap();
+        assert_eq!(content.extra.as_deref(), Some(r#"{"_meta":{"a":1},"k\"ey":[2]}"#));
+        assert_eq!((content.prompt_id.as_deref(), content.retry), (Some("p"), true));
+    }
+
+    #[test]
+    fn people_see_the_text_or_that_it_is_an_image() {
+        let image = r#"{"type":"image","data":"aa","mimeType":"image/png"}"#;
+        assert_eq!(check(&format!("{{\"prompt\":[{image}]}}")).unwrap().text, "[image]");
+        let mixed = format!(r#"{{"prompt":[{{"type":"text","text":"a"}},{image},{{"type":"text","text":"b"}}]}}"#);
+        assert_eq!(check(&mixed).unwrap().text, "a\nb");
+    }
+
+    #[test]
+    fn a_deadline_is_a_whole_number_of_milliseconds() {
+        let body = r#"{"prompt":[{"type":"text","text":"x"}],"deadlineMs":1500.0}"#;
+        assert_eq!(check(body).unwrap().deadline_ms, Some(1500));
+    }
+}

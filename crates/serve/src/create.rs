@@ -1,0 +1,152 @@
+//! New sessions. Concurrent single-scope creates share one; a session whose creator went away before it was told is given up.
+
+use std::sync::Arc;
+
+use bridge::{Kind, Session};
+use tokio::sync::watch;
+
+use crate::app::{App, Slot};
+use crate::desk::{Awaited, Busy, Hold, Shared, outcome};
+use crate::history;
+use crate::identity::fresh_uuid;
+use crate::open::{id_conflict, open};
+use crate::refusal::Refusal;
+use crate::tasks::{blocking, spawn};
+
+/// A session and whether it was there before.
+pub(crate) struct Created {
+    pub(crate) session: Session,
+    pub(crate) attached: bool,
+    /// Dropped without being disarmed, it gives a session up that nobody knows of.
+    pub(crate) unclaimed: Option<Unclaimed>,
+}
+
+/// The default session: attached to when it lives, created otherwise.
+///
+/// # Errors
+/// When it cannot be created.
+pub(crate) async fn shared(app: &Arc<App>) -> Result<Created, Refusal> {
+    enum Step {
+        Attach(Session),
+        Wait(Awaited<Session>),
+        Lead(Awaited<Session>, watch::Sender<Option<Result<Session, Refusal>>>, Slot),
+    }
+    let step = app.desk.shared(|shared| match shared {
+        Shared::Creating(running) => Ok(Step::Wait(running.clone())),
+        Shared::Live(id) if !app.desk.is_closing(id) && app.bridge.session(id).is_some() => {
+            app.bridge.session(id).map(Step::Attach).ok_or_else(Refusal::internal)
+        }
+        Shared::None | Shared::Live(_) => {
+            let slot = app.slot()?;
+            let (sender, running) = watch::channel(None);
+            *shared = Shared::Creating(running.clone());
+            Ok(Step::Lead(running, sender, slot))
+        }
+    })?;
+    match step {
+        Step::Attach(session) => Ok(Created { session, attached: true, unclaimed: None }),
+        Step::Wait(running) => Ok(Created { session: outcome(running).await?, attached: true, unclaimed: None }),
+        Step::Lead(running, sender, slot) => {
+            let leader = Arc::clone(app);
+            spawn(async move {
+                let created = create(&leader, &fresh_uuid(), slot).await;
+                leader.desk.shared(|shared| {
+                    *shared = match &created {
+                        Ok(session) => Shared::Live(session.id().to_owned()),
+                        Err(_) => Shared::None,
+                    };
+                });
+                sender.send_replace(Some(created));
+            });
+            claimed(running).await
+        }
+    }
+}
+
+/// A session of its own, under the caller's id if it has one.
+///
+/// # Errors
+/// 409 for an id that exists, and whatever keeps the session from being created.
+pub(crate) async fn thread(app: &Arc<App>, id: Option<String>) -> Result<Created, Refusal> {
+    let hold = match &id {
+        Some(id) => Some(reserve(app, id).await?),
+        None => None,
+    };
+    let slot = app.slot()?;
+    let (sender, running) = watch::channel(None);
+    let (leader, id) = (Arc::clone(app), id.unwrap_or_else(fresh_uuid));
+    spawn(async move {
+        let created = create(&leader, &id, slot).await;
+        drop(hold);
+        sender.send_replace(Some(created));
+    });
+    claimed(running).await
+}
+
+/// Takes a caller's id, which must be new in memory and on disk.
+async fn reserve(app: &Arc<App>, id: &str) -> Result<Hold, Refusal> {
+    let hold = app.desk.take(id, Busy::Creating).map_err(|busy| match busy {
+        Busy::Restoring { request, .. } => restoring(id, request.action.as_str()),
+        Busy::Closing => Refusal::archiving(id),
+        Busy::Creating => id_conflict(app, id, "live"),
+    })?;
+    if app.bridge.session(id).is_some() {
+        return Err(id_conflict(app, id, "live"));
+    }
+    let (reader, session) = (Arc::clone(app), id.to_owned());
+    match blocking(move || history::is_persisted(&reader, &session)).await {
+        Some(false) => Ok(hold),
+        Some(true) => Err(id_conflict(app, id, "persisted")),
+        None => Err(Refusal::internal()),
+    }
+}
+
+async fn create(app: &Arc<App>, id: &str, slot: Slot) -> Result<Session, Refusal> {
+    let session = open(app, id, Kind::New).await?.activate(0);
+    app.forget_dead();
+    drop(slot);
+    Ok(session)
+}
+
+async fn claimed(running: Awaited<Session>) -> Result<Created, Refusal> {
+    let unclaimed = Unclaimed { running: Some(running.clone()) };
+    let session = outcome(running).await?;
+    Ok(Created { session, attached: false, unclaimed: Some(unclaimed) })
+}
+
+fn restoring(id: &str, action: &'static str) -> Refusal {
+    let message = format!("Session \"{id}\" is being restored via session/{action}");
+    Refusal::conflict("restore_in_progress", message)
+        .with("reason", "restore_in_progress")
+        .with("retryable", true)
+        .with("sessionId", id)
+        .with("activeAction", action)
+        .with("requestedAction", "create")
+        .retry_later()
+}
+
+/// Stands for a creator that has not been told about its session yet.
+pub(crate) struct Unclaimed {
+    running: Option<Awaited<Session>>,
+}
+
+impl Unclaimed {
+    /// The creator has registered; the session is its own from here on.
+    pub(crate) fn claim(mut self) {
+        self.running = None;
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        spawn(async move {
+            if let Ok(session) = outcome(running).await
+                && session.status().client_count == 0
+            {
+                tracing::info!(session = session.id(), "its creator went away; the session is given up");
+                session.kill().await;
+            }
+        });
+    }
+}

@@ -1,0 +1,149 @@
+//! Which session ids are in transition. A session is created, restored or closed by one task at a time; everybody else either
+//! shares the outcome or is told to come back.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use bridge::Session;
+use tokio::sync::watch;
+
+use crate::refusal::Refusal;
+use crate::restore::Restoration;
+use crate::sync::lock;
+
+/// The outcome of a task that several callers wait for: none while it runs.
+pub(crate) type Awaited<T> = watch::Receiver<Option<Result<T, Refusal>>>;
+
+/// What is happening to a session id.
+#[derive(Clone)]
+pub(crate) enum Busy {
+    /// It is being created under an id that its caller chose.
+    Creating,
+    /// It is being read back from disk.
+    Restoring {
+        /// What the callers asked for; only identical requests share the work.
+        request: RestoreRequest,
+        /// What they will get.
+        outcome: Awaited<Arc<Restoration>>,
+    },
+    /// It is being closed.
+    Closing,
+}
+
+/// What a load or a resume asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RestoreRequest {
+    /// With replay and reconciliation, or without.
+    pub(crate) action: Action,
+    /// The remaining options, which change the answer.
+    pub(crate) options: Vec<(String, String)>,
+}
+
+/// The two ways to restore a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// History, reconciliation, terminals.
+    Load,
+    /// The agent's memory only.
+    Resume,
+}
+
+impl Action {
+    /// The word of the path.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Resume => "resume",
+        }
+    }
+}
+
+/// The default session, which single-scope creates share.
+#[derive(Default)]
+pub(crate) enum Shared {
+    /// There is none.
+    #[default]
+    None,
+    /// It is being created.
+    Creating(Awaited<Session>),
+    /// This one, as long as it lives.
+    Live(String),
+}
+
+/// All transitions of one daemon.
+#[derive(Default)]
+pub(crate) struct Desk {
+    busy: Arc<Mutex<HashMap<String, Busy>>>,
+    shared: Mutex<Shared>,
+}
+
+impl Desk {
+    /// What is happening to `id`.
+    pub(crate) fn busy(&self, id: &str) -> Option<Busy> {
+        lock(&self.busy).get(id).cloned()
+    }
+
+    /// Whether `id` is being closed.
+    pub(crate) fn is_closing(&self, id: &str) -> bool {
+        matches!(lock(&self.busy).get(id), Some(Busy::Closing))
+    }
+
+    /// Takes `id` for a transition, unless there is one already, which is given back then.
+    pub(crate) fn take(&self, id: &str, with: Busy) -> Result<Hold, Busy> {
+        let mut busy = lock(&self.busy);
+        if let Some(other) = busy.get(id) {
+            return Err(other.clone());
+        }
+        busy.insert(id.to_owned(), with);
+        Ok(Hold { id: id.to_owned(), busy: Arc::clone(&self.busy) })
+    }
+
+    /// The default session, to be looked at and changed in one step.
+    pub(crate) fn shared<T>(&self, step: impl FnOnce(&mut Shared) -> T) -> T {
+        step(&mut lock(&self.shared))
+    }
+}
+
+/// A session id taken for a transition; free again when dropped.
+pub(crate) struct Hold {
+    id: String,
+    busy: Arc<Mutex<HashMap<String, Busy>>>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        lock(&self.busy).remove(&self.id);
+    }
+}
+
+/// Waits for the outcome of a shared task.
+pub(crate) async fn outcome<T: Clone>(mut awaited: Awaited<T>) -> Result<T, Refusal> {
+    let settled = awaited.wait_for(Option::is_some).await;
+    // A task that went away without a word panicked; its own log line says why.
+    settled.ok().and_then(|value| value.clone()).unwrap_or_else(|| Err(Refusal::internal()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_in_one_transition_at_a_time_and_free_afterwards() {
+        let desk = Desk::default();
+        let hold = desk.take("a", Busy::Closing).ok();
+        assert!(hold.is_some());
+        assert!(matches!(desk.take("a", Busy::Creating), Err(Busy::Closing)));
+        assert!(desk.take("b", Busy::Creating).is_ok());
+        assert!(desk.is_closing("a"));
+        drop(hold);
+        assert!(!desk.is_closing("a"));
+        assert!(desk.take("a", Busy::Creating).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_task_that_vanished_is_an_internal_error() {
+        let (sender, receiver) = watch::channel::<Option<Result<u8, Refusal>>>(None);
+        drop(sender);
+        assert_eq!(outcome(receiver).await, Err(Refusal::internal()));
+    }
+}

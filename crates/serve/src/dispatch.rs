@@ -1,0 +1,154 @@
+//! One request from its head to its answer: wall, body, route; a panic on the way is a 500 and nothing more.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bridge::Session;
+use bytes::Bytes;
+use hyper::http::request::Parts;
+use hyper::{Method, Request};
+
+use crate::app::App;
+use crate::body::{self, Fields};
+use crate::identity;
+use crate::refusal::Refusal;
+use crate::reply::{Reply, refuse};
+use crate::router::{Matched, Route};
+use crate::routes;
+use crate::wall::{Passage, mark_allowed};
+
+/// The header that names the calling client.
+const CLIENT_ID: &str = "x-qwen-client-id";
+
+/// A request that reached its route.
+pub(crate) struct Call<'a> {
+    pub(crate) app: &'a Arc<App>,
+    pub(crate) head: &'a Parts,
+    pub(crate) fields: Fields<'a>,
+    pub(crate) matched: Matched<'a>,
+}
+
+impl<'a> Call<'a> {
+    /// The session id of the path, as it is looked up.
+    pub(crate) fn session_id(&self) -> String {
+        identity::session_id(self.matched.id())
+    }
+
+    /// The calling client, if it says who it is.
+    ///
+    /// # Errors
+    /// 400 `invalid_client_id` when the header is malformed.
+    pub(crate) fn client_id(&self) -> Result<Option<&'a str>, Refusal> {
+        identity::client_id(self.head.headers.get(CLIENT_ID).map(|value| value.as_bytes()))
+    }
+
+    /// The live session of the path, and the calling client, which it must know.
+    ///
+    /// # Errors
+    /// 404 for a session that is not live, 400 for a client that is not registered there.
+    pub(crate) fn session_and_client(&self) -> Result<(Session, Option<&'a str>), Refusal> {
+        let client = self.client_id()?;
+        let session = self.app.session(&self.session_id())?;
+        registered(&session, client)?;
+        Ok((session, client))
+    }
+
+    /// The same for a request that changes the session.
+    ///
+    /// # Errors
+    /// The same, and 409 `session_archiving` while the session is being closed.
+    pub(crate) fn open_session_and_client(&self) -> Result<(Session, Option<&'a str>), Refusal> {
+        let client = self.client_id()?;
+        let id = self.session_id();
+        if self.app.desk.is_closing(&id) {
+            return Err(Refusal::archiving(&id));
+        }
+        let session = self.app.session(&id)?;
+        registered(&session, client)?;
+        Ok((session, client))
+    }
+}
+
+/// Whether a session knows the client that calls.
+///
+/// # Errors
+/// 400 `invalid_client_id`.
+pub(crate) fn registered(session: &Session, client: Option<&str>) -> Result<(), Refusal> {
+    match client {
+        Some(client) if !session.is_registered(client) => Err(Refusal::unregistered(session.id(), client)),
+        _ => Ok(()),
+    }
+}
+
+/// The answer to a request, whatever happens.
+pub(crate) async fn answer<B>(app: &Arc<App>, request: Request<B>) -> Reply
+where
+    B: hyper::body::Body<Data = Bytes> + Unpin,
+{
+    let (head, body) = request.into_parts();
+    let origin = match app.wall.check(&head.method, head.uri.path(), &head.headers) {
+        Passage::Pass(origin) => origin,
+        Passage::Stop(reply) => return reply,
+    };
+    let outcome = unpanicked(routed(app, &head, body)).await.unwrap_or_else(|| Err(Refusal::internal()));
+    let mut reply = outcome.unwrap_or_else(|refusal| refuse(&refusal));
+    if let Some(origin) = &origin {
+        mark_allowed(reply.headers_mut(), origin);
+    }
+    reply
+}
+
+async fn routed<B>(app: &Arc<App>, head: &Parts, body: B) -> Result<Reply, Refusal>
+where
+    B: hyper::body::Body<Data = Bytes> + Unpin,
+{
+    let reads = head.method == Method::GET || head.method == Method::HEAD;
+    let bytes = if reads { Bytes::new() } else { body::read(&head.headers, body).await? };
+    let fields = body::fields(&bytes)?;
+    let matched = app.router.find(&head.method, head.uri.path())?;
+    let call = Call { app, head, fields, matched };
+    match call.matched.route {
+        Route::Health => Ok(routes::health::get(&call)),
+        Route::Capabilities => Ok(routes::capabilities::get(&call)),
+        Route::CreateSession => routes::session::create(&call).await,
+        Route::CloseSession => routes::session::close(&call).await,
+        Route::Status => routes::session::status(&call),
+        Route::Heartbeat => routes::session::heartbeat(&call),
+        Route::Detach => routes::session::detach(&call),
+        Route::Load => routes::load::load(&call).await,
+        Route::Resume => routes::load::resume(&call).await,
+        Route::Prompt => routes::prompt::admit(&call),
+        Route::Cancel => routes::prompt::cancel(&call),
+        Route::PendingPrompts => routes::pending::list(&call),
+        Route::RemovePrompt => routes::pending::remove(&call),
+        Route::Events => routes::events::subscribe(&call),
+        Route::Turn => routes::turns::exact(&call).await,
+        Route::CurrentTurn => routes::turns::current(&call).await,
+        Route::Vote => routes::permission::vote(&call),
+        Route::SessionVote => routes::permission::session_vote(&call),
+    }
+}
+
+/// What `future` gives, or none when it panicked. The panic's own message is in the log already.
+async fn unpanicked<F: Future>(future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(poll) => poll.map(Some),
+        Err(_) => Poll::Ready(None),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_absent_answer() {
+        assert_eq!(unpanicked(async { 1 }).await, Some(1));
+        assert_eq!(unpanicked(async { panic!("on purpose") }).await, None::<u8>);
+    }
+}

@@ -1,0 +1,155 @@
+//! Starting the host of a session: the process that records it and guards its agent.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::process::Command;
+
+use crate::options::{Durability, Mode};
+use crate::tasks::spawn;
+
+/// The environment variable that holds our token, which no agent may see.
+const TOKEN_VARIABLE: &str = "TURND_TOKEN";
+
+/// What a host is started with.
+#[derive(Debug, Clone)]
+pub struct HostOrder {
+    /// The session it is for.
+    pub session_id: String,
+    /// Who writes the transcript.
+    pub mode: Mode,
+    /// The transcript.
+    pub transcript: PathBuf,
+    /// The agent's working folder.
+    pub workspace: PathBuf,
+    /// How long it goes on without us, in milliseconds.
+    pub linger_ms: u64,
+    /// How long it waits for the session's lock, in milliseconds.
+    pub lock_wait_ms: u64,
+    /// How far its appends must have come before they count.
+    pub durability: Durability,
+    /// The agent's program and arguments.
+    pub agent: Vec<String>,
+}
+
+/// The two ends of a connection with a host.
+pub struct HostStreams {
+    /// What the host says.
+    pub reader: Box<dyn AsyncRead + Send + Unpin>,
+    /// What it hears.
+    pub writer: Box<dyn AsyncWrite + Send + Unpin>,
+}
+
+impl std::fmt::Debug for HostStreams {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("HostStreams")
+    }
+}
+
+/// A host could not be started.
+#[derive(Debug, Clone, Error)]
+#[error("cannot start the session's host: {cause}")]
+pub struct StartError {
+    /// What the system said.
+    pub cause: String,
+}
+
+/// Where hosts come from. The daemon starts processes; tests hand in the other end themselves.
+pub trait HostStarter: Send + Sync + 'static {
+    /// Starts a host.
+    ///
+    /// # Errors
+    /// When there is none to talk to.
+    fn start(&self, order: &HostOrder) -> Result<HostStreams, StartError>;
+}
+
+/// Starts `<launcher> host …` as a process of its own group, which outlives us.
+#[derive(Debug, Clone)]
+pub struct ProcessStarter {
+    /// The turnd binary.
+    pub launcher: PathBuf,
+}
+
+impl HostStarter for ProcessStarter {
+    fn start(&self, order: &HostOrder) -> Result<HostStreams, StartError> {
+        let failed = |cause: std::io::Error| StartError { cause: format!("{}: {cause}", self.launcher.display()) };
+        let mut child = Command::new(&self.launcher)
+            .args(arguments(order))
+            .env_remove(TOKEN_VARIABLE)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .kill_on_drop(false)
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let (Some(writer), Some(reader)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(StartError { cause: "the host has no pipes".to_owned() });
+        };
+        let session = order.session_id.clone();
+        spawn(async move {
+            match child.wait().await {
+                Ok(status) => tracing::debug!(session, %status, "host ended"),
+                Err(error) => tracing::warn!(session, %error, "host cannot be waited for"),
+            }
+        });
+        Ok(HostStreams { reader: Box::new(reader), writer: Box::new(writer) })
+    }
+}
+
+/// The host's command line, the program itself left out.
+fn arguments(order: &HostOrder) -> Vec<std::ffi::OsString> {
+    let (linger, wait) = (order.linger_ms.to_string(), order.lock_wait_ms.to_string());
+    let mut line: Vec<std::ffi::OsString> =
+        ["host", "--session", &order.session_id, "--mode", order.mode.as_str()].into_iter().map(Into::into).collect();
+    line.extend(["--transcript".into(), order.transcript.clone().into()]);
+    line.extend(["--workspace".into(), order.workspace.clone().into()]);
+    let rest = ["--linger-ms", &linger, "--lock-wait-ms", &wait, "--durability", order.durability.as_str(), "--"];
+    line.extend(rest.into_iter().map(Into::into));
+    line.extend(order.agent.iter().map(Into::into));
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt;
+
+    fn order() -> HostOrder {
+        HostOrder {
+            session_id: "s".into(),
+            mode: Mode::Recorded,
+            transcript: "/t/s.jsonl".into(),
+            workspace: "/ws".into(),
+            linger_ms: 5,
+            lock_wait_ms: 6,
+            durability: Durability::Fsync,
+            agent: vec!["agent".into(), "--flag".into()],
+        }
+    }
+
+    #[test]
+    fn the_agents_arguments_stand_behind_the_double_dash() {
+        let line: Vec<_> = arguments(&order()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let expected = "host --session s --mode recorded --transcript /t/s.jsonl --workspace /ws --linger-ms 5 --lock-wait-ms 6 \
+                        --durability fsync -- agent --flag";
+        assert_eq!(line.join(" "), expected);
+    }
+
+    #[tokio::test]
+    async fn a_host_talks_through_its_pipes() {
+        let starter = ProcessStarter { launcher: "/bin/echo".into() };
+        let mut streams = starter.start(&order()).unwrap();
+        let mut said = String::new();
+        streams.reader.read_to_string(&mut said).await.unwrap();
+        assert!(said.starts_with("host --session s"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_missing_launcher_is_named() {
+        let starter = ProcessStarter { launcher: "/nonexistent/turnd".into() };
+        assert!(starter.start(&order()).unwrap_err().cause.contains("/nonexistent/turnd"));
+    }
+}

@@ -1,0 +1,100 @@
+//! What a client that attaches late is shown: everything up to the last finished turn, and what has happened since, within a bound.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::clock::now_ms;
+use crate::wire::synthetic_frame;
+
+/// The two parts of a late client's replay, each a list of envelopes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Journal {
+    pub(crate) compacted: Vec<String>,
+    pub(crate) live: Vec<String>,
+}
+
+/// What of an envelope tells whether it closes a turn.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: std::borrow::Cow<'a, str>,
+}
+
+/// Puts the history of a load and the events since into two parts, at most `bytes_max` of the newest in all. When something had to be
+/// left out, the first entry says so.
+pub(crate) fn split(history: &[String], events: Vec<String>, bytes_max: usize) -> Journal {
+    let boundary = events.iter().rposition(|event| closes_turn(event)).map_or(0, |at| at + 1);
+    let mut compacted: Vec<String> = history.to_vec();
+    let mut live = events;
+    let rest = live.split_off(boundary);
+    compacted.append(&mut live);
+    let mut live = rest;
+    let mut left = bytes_max;
+    let dropped_live = keep_newest(&mut live, &mut left);
+    let dropped = dropped_live + keep_newest(&mut compacted, &mut left);
+    if dropped > 0 {
+        let retained = compacted.len() + live.len();
+        compacted.insert(0, truncated(dropped, retained, bytes_max));
+    }
+    Journal { compacted, live }
+}
+
+fn closes_turn(event: &str) -> bool {
+    serde_json::from_str::<Envelope<'_>>(event)
+        .is_ok_and(|event| matches!(&*event.kind, "turn_complete" | "turn_error"))
+}
+
+/// Drops from the front what does not fit; the number of entries dropped.
+fn keep_newest(events: &mut Vec<String>, left: &mut usize) -> usize {
+    let fits = events.iter().rev().take_while(|event| {
+        let fits = event.len() <= *left;
+        *left = if fits { *left - event.len() } else { 0 };
+        fits
+    });
+    let dropped = events.len() - fits.count();
+    events.drain(..dropped);
+    dropped
+}
+
+fn truncated(dropped: usize, retained: usize, bytes_max: usize) -> String {
+    let data = json!({
+        "reason": "replay_window_exceeded",
+        "truncatedEvents": dropped,
+        "retainedEvents": retained,
+        "maxBytes": bytes_max,
+        "fullTranscriptAvailable": true,
+    });
+    synthetic_frame("history_truncated", &data, now_ms())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str) -> String {
+        json!({ "type": kind }).to_string()
+    }
+
+    #[test]
+    fn the_last_terminal_is_the_boundary() {
+        let events = ["session_update", "turn_complete", "session_update"].map(event).to_vec();
+        let journal = split(&[event("history")], events, 1000);
+        assert_eq!(journal.compacted, ["history", "session_update", "turn_complete"].map(event));
+        assert_eq!(journal.live, [event("session_update")]);
+    }
+
+    #[test]
+    fn without_a_terminal_all_events_are_live() {
+        let journal = split(&[], vec![event("a"), event("b")], 1000);
+        assert_eq!((journal.compacted.len(), journal.live.len()), (0, 2));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_dropped_from_the_old_end_and_said() {
+        let events = vec![event("turn_complete"), event("b")];
+        let journal = split(&[event("a")], events, event("b").len() + event("turn_complete").len());
+        assert_eq!(journal.live, [event("b")]);
+        assert!(journal.compacted[0].contains("history_truncated"), "{:?}", journal.compacted);
+        assert_eq!(journal.compacted[1..], [event("turn_complete")]);
+    }
+}

@@ -1,0 +1,102 @@
+//! Every number of this crate that bounds something, with its unit and its reason.
+
+/// Largest request body, in bytes. The peer's client never sends more; a prompt with images fits well.
+pub const BODY_BYTES_MAX: usize = 10 * 1024 * 1024;
+
+/// How much of a refused body is read and thrown away, in bytes, so that its sender gets the 413 instead of a reset.
+pub const DRAIN_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// How long a connection may take to send the next request's head, in milliseconds. A client that trickles, or sits idle, holds one
+/// connection, and not for long.
+pub const HEAD_READ_MS: u64 = 30_000;
+
+/// Largest head of a request, and what is buffered for a connection in either direction, in bytes.
+pub const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// How long a body may stay silent between two reads, in milliseconds.
+pub const BODY_READ_MS: u64 = 30_000;
+
+/// How long a whole body may take, in milliseconds: the largest one over a slow line.
+pub const BODY_TOTAL_MS: u64 = 300_000;
+
+/// How long a socket may refuse our bytes before it is cut, in milliseconds. Above the heartbeat interval, so that a reader that
+/// only pauses survives, and a stalled one cannot pin its buffers for ever.
+pub const WRITE_STALL_MS: u64 = 30_000;
+
+/// Interval of the comment frames on an event stream, in milliseconds (wire rules, section 10.2).
+pub const HEARTBEAT_MS: u64 = 15_000;
+
+/// Reconnect advice at the head of every event stream, in milliseconds (wire rules, section 10.2).
+pub const RECONNECT_MS: u64 = 3_000;
+
+/// Bounds of the `maxQueued` query parameter, in frames (wire rules, section 10.1).
+pub const MAX_QUEUED_RANGE: std::ops::RangeInclusive<usize> = 16..=2048;
+
+/// Frames queued for one subscriber when it asks for nothing else.
+pub const MAX_QUEUED_DEFAULT: usize = 256;
+
+/// Most bytes of frames written to a stream at once. One write for a burst is cheaper than one for each frame.
+pub const STREAM_CHUNK_BYTES: usize = 32 * 1024;
+
+/// Media blocks one prompt may carry (wire rules, section 8.1).
+pub const MEDIA_BLOCKS_MAX: usize = 256;
+
+/// Upper bound of `historyPageSize`, in transcript records (wire rules, section 7.1).
+pub const HISTORY_PAGE_MAX: u64 = 500;
+
+/// Longest `cwd` a caller may name, in bytes: the path limit of the systems we run on.
+pub const CWD_BYTES_MAX: usize = 4096;
+
+/// How long open connections may go on after the sessions are down, in milliseconds.
+pub const DRAIN_MS: u64 = 3_000;
+
+/// How long a connection task sleeps after an accept error that is not the peer's fault (out of descriptors), in milliseconds.
+pub const ACCEPT_BACKOFF_MS: u64 = 100;
+
+/// `Retry-After` of every answer that says to come back, in seconds (wire rules, section 18.1).
+pub const RETRY_AFTER_S: u32 = 5;
+
+/// Ledger records that wait for a disk that refuses them. More than a full set of sessions can leave open at once.
+pub const HELD_RECORDS_MAX: usize = 1024;
+
+/// Interval at which held ledger records are tried again, in milliseconds.
+pub const HELD_RETRY_MS: u64 = 1_000;
+
+/// How long a new session's host waits for the session's lock, in milliseconds: nobody should hold it.
+pub const NEW_LOCK_WAIT_MS: u64 = 1_000;
+
+/// How much earlier than the restore itself the wait for the lock ends, in milliseconds, so that the answer names the holder.
+pub const LOCK_WAIT_MARGIN_MS: u64 = 5_000;
+
+/// What one daemon allows. All counts are inclusive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Live sessions, those being opened included.
+    pub max_sessions: usize,
+    /// Running and queued prompts of one session; 0 switches the limit off.
+    pub max_pending_prompts: usize,
+    /// Open sockets; the next one waits in the kernel's queue.
+    pub max_connections: usize,
+    /// Events one session keeps for replay.
+    pub event_ring_size: usize,
+    /// Bytes of history one load answer may carry.
+    pub compacted_replay_max_bytes: usize,
+    /// Subscribers of one session's events.
+    pub max_subscribers: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_sessions: 32,
+            max_pending_prompts: 5,
+            max_connections: 256,
+            event_ring_size: 8_000,
+            compacted_replay_max_bytes: 4 * 1024 * 1024,
+            max_subscribers: 64,
+        }
+    }
+}
+
+const _: () = assert!(WRITE_STALL_MS > HEARTBEAT_MS);
+const _: () = assert!(DRAIN_BYTES_MAX > BODY_BYTES_MAX);

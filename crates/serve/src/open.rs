@@ -1,0 +1,171 @@
+//! Opening a session: a host is started, its agent greeted, and what goes wrong is said in HTTP.
+
+use std::sync::Arc;
+
+use bridge::{Kind, OpenError, OpenSession, Opened, Streams};
+use hyper::StatusCode;
+use serde_json::Value;
+
+use crate::app::{App, session_limit};
+use crate::hosts::HostOrder;
+use crate::limits::{LOCK_WAIT_MARGIN_MS, NEW_LOCK_WAIT_MS};
+use crate::options::Mode;
+use crate::refusal::Refusal;
+
+/// JSON-RPC error of an agent that does not know a session.
+const RESOURCE_NOT_FOUND: i64 = -32002;
+
+/// Starts a host for `session` and opens the session there.
+///
+/// # Errors
+/// As HTTP says it: 409 for a session that somebody else writes, 502 for an agent that does not work, 504 for one that is slow.
+pub(crate) async fn open(app: &Arc<App>, session: &str, kind: Kind) -> Result<Opened, Refusal> {
+    let streams = app.hosts.start(&order(app, session, kind)).map_err(|error| unavailable(&error.to_string()))?;
+    let request = OpenSession {
+        session_id: session.to_owned(),
+        workspace_cwd: app.workspace.clone(),
+        kind,
+        same_id: app.options.mode == Mode::Native,
+    };
+    let streams = Streams { reader: streams.reader, writer: streams.writer };
+    app.bridge.open(request, streams).await.map_err(|error| refused(app, session, &error))
+}
+
+fn order(app: &App, session: &str, kind: Kind) -> HostOrder {
+    let options = &app.options;
+    HostOrder {
+        session_id: session.to_owned(),
+        mode: options.mode,
+        transcript: app.layout.transcript(session),
+        workspace: options.workspace.clone(),
+        linger_ms: options.linger_ms,
+        lock_wait_ms: match kind {
+            Kind::New => NEW_LOCK_WAIT_MS,
+            Kind::Restore => options.restore_timeout_ms.saturating_sub(LOCK_WAIT_MARGIN_MS).max(NEW_LOCK_WAIT_MS),
+        },
+        durability: options.durability,
+        agent: options.agent.clone(),
+    }
+}
+
+/// 502 for an agent or a host that does not start.
+fn unavailable(cause: &str) -> Refusal {
+    Refusal::new(StatusCode::BAD_GATEWAY, "agent_unavailable", "The agent could not be started").with("details", cause)
+}
+
+fn refused(app: &App, session: &str, error: &OpenError) -> Refusal {
+    match error {
+        OpenError::SessionLimit { limit } => session_limit(*limit),
+        OpenError::InUse => id_conflict(app, session, "live"),
+        OpenError::ShuttingDown => {
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "daemon_draining", "Daemon is shutting down").retry_later()
+        }
+        OpenError::Timeout { method, timeout_ms } => timed_out(error.code(), method, *timeout_ms),
+        OpenError::Refused { host_code, rpc_code, message, data, .. } => {
+            let data = data.as_deref().and_then(|data| serde_json::from_str(data).ok()).unwrap_or(Value::Null);
+            host_refused(session, host_code.as_deref(), *rpc_code, message, &data)
+        }
+        OpenError::ChannelClosed { stderr_tail } => {
+            let refusal = unavailable(&error.to_string());
+            match stderr_tail {
+                Some(tail) => refusal.with("stderrTail", tail.as_str()),
+                None => refusal,
+            }
+        }
+        OpenError::IdNotHonored { .. } => {
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "session_id_not_honored", error.to_string())
+                .with("sessionId", session)
+        }
+        OpenError::TooMuchEarly => unavailable(&error.to_string()),
+    }
+}
+
+/// 504 for an agent that is too slow. Its start may have had effects, and trying again is allowed.
+fn timed_out(code: &str, phase: &'static str, timeout_ms: u64) -> Refusal {
+    let message = format!("The agent did not answer {phase} within {timeout_ms} ms");
+    let mut refusal = Refusal::new(StatusCode::GATEWAY_TIMEOUT, "init_timeout", message);
+    refusal.code = code.to_owned().into();
+    refusal
+        .with("retryable", true)
+        .with("sideEffectPossible", true)
+        .with("phase", phase)
+        .with("timeoutMs", timeout_ms)
+        .retry_later()
+}
+
+/// The answer for an error that the host or the agent gave.
+fn host_refused(session: &str, host_code: Option<&str>, rpc_code: i64, message: &str, data: &Value) -> Refusal {
+    match host_code {
+        Some("session_writer_conflict") => {
+            let mut refusal =
+                Refusal::conflict("session_writer_conflict", message.to_owned()).with("sessionId", session);
+            for key in ["pid", "startedAt"] {
+                if let Some(value) = data.get(key) {
+                    refusal = refusal.with(key, value.clone());
+                }
+            }
+            refusal
+        }
+        Some(code) => {
+            let mut refusal = unavailable(data.get("details").and_then(Value::as_str).unwrap_or(message));
+            refusal.code = code.to_owned().into();
+            for key in ["cause", "stderrTail", "exitCode", "signal"] {
+                if let Some(value) = data.get(key) {
+                    refusal = refusal.with(key, value.clone());
+                }
+            }
+            refusal
+        }
+        None if rpc_code == RESOURCE_NOT_FOUND => Refusal::session_not_found(session),
+        None => {
+            let refusal = Refusal::new(StatusCode::BAD_GATEWAY, "agent_refused", message.to_owned());
+            let refusal = refusal.with("rpcCode", rpc_code);
+            if data.is_null() { refusal } else { refusal.with("data", data.clone()) }
+        }
+    }
+}
+
+/// 409 for a caller's id that exists already.
+pub(crate) fn id_conflict(app: &App, session: &str, conflict: &'static str) -> Refusal {
+    let message = format!("Session \"{session}\" already exists or is being created.");
+    Refusal::conflict("session_id_conflict", message)
+        .with("sessionId", session)
+        .with("conflict", conflict)
+        .with("liveWorkspaceCwd", app.workspace.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refusal(host_code: Option<&str>, rpc_code: i64, data: &Value) -> Value {
+        let refusal = host_refused("s", host_code, rpc_code, "message", data);
+        let mut body = serde_json::to_value(&refusal).unwrap();
+        body["status"] = refusal.status.as_u16().into();
+        body
+    }
+
+    #[test]
+    fn a_session_that_somebody_writes_names_its_writer() {
+        let body = refusal(Some("session_writer_conflict"), -32000, &json!({"pid": 7, "startedAt": 9}));
+        assert_eq!((&body["status"], &body["pid"], &body["startedAt"]), (&json!(409), &json!(7), &json!(9)));
+    }
+
+    #[test]
+    fn an_agent_that_does_not_start_says_why() {
+        let body = refusal(Some("agent_unavailable"), -32000, &json!({"details": "no such file", "stderrTail": "x"}));
+        assert_eq!((&body["status"], &body["code"]), (&json!(502), &json!("agent_unavailable")));
+        assert_eq!((&body["details"], &body["stderrTail"]), (&json!("no such file"), &json!("x")));
+    }
+
+    #[test]
+    fn an_agents_own_refusal_keeps_its_number() {
+        let body = refusal(None, -32000, &json!({"authMethods": []}));
+        assert_eq!(
+            (&body["status"], &body["code"], &body["rpcCode"]),
+            (&json!(502), &json!("agent_refused"), &json!(-32000))
+        );
+        assert_eq!(refusal(None, RESOURCE_NOT_FOUND, &Value::Null)["code"], "session_not_found");
+    }
+}

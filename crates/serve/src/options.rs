@@ -1,0 +1,80 @@
+//! What the caller decides. Read once, by the binary; nothing here is read from the environment.
+
+use std::path::PathBuf;
+
+use crate::limits::Limits;
+
+/// How one daemon runs.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// The workspace every session runs in: an absolute path.
+    pub workspace: PathBuf,
+    /// The store. Files lie at `STORE/projects/<dir>/chats/<id>.{jsonl,ledger.jsonl,lock,host.json}`.
+    pub store: PathBuf,
+    /// Who writes transcripts.
+    pub mode: Mode,
+    /// The agent's program and its arguments.
+    pub agent: Vec<String>,
+    /// The bearer token; without one every caller that passes the wall is trusted, so bind to loopback only.
+    pub token: Option<String>,
+    /// Whether `/health` needs the token on a loopback bind too.
+    pub require_auth: bool,
+    /// Origins whose pages may call us.
+    pub allow_origins: Vec<String>,
+    /// What is allowed at once.
+    pub limits: Limits,
+    /// How far an append must have come before it counts.
+    pub durability: Durability,
+    /// How long a host whose daemon is gone lets its running turn go on, in milliseconds.
+    pub linger_ms: u64,
+    /// How long a new session may take to start, in milliseconds.
+    pub initialize_timeout_ms: u64,
+    /// How long a restore may take, waiting for a lingering host included, in milliseconds.
+    pub restore_timeout_ms: u64,
+    /// The longest any prompt's caller waits, in milliseconds, counted from admission; none means for ever.
+    pub prompt_deadline_ms: Option<u64>,
+    /// The program that runs as `<launcher> host …`: the turnd binary itself.
+    pub host_launcher: PathBuf,
+    /// Our version, as `/capabilities` tells it.
+    pub version: String,
+}
+
+/// Who writes the transcript of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The host records what passes through it.
+    Recorded,
+    /// The agent writes its own file in the same format, under the session's id.
+    Native,
+}
+
+impl Mode {
+    /// The word of the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Native => "native",
+        }
+    }
+}
+
+/// Which failure an acknowledged ledger line survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The death of the process.
+    Process,
+    /// A power cut: every line is flushed before it is acknowledged.
+    Fsync,
+}
+
+impl Durability {
+    /// The word of the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Fsync => "fsync",
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! An answer that says no: status, code, human text and the fields a client reads.
+
+use std::borrow::Cow;
+
+use hyper::StatusCode;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+
+use crate::limits::RETRY_AFTER_S;
+
+/// A request that is refused. The text is for people; clients branch on the status and the code.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    /// The stable word clients branch on. A few of the peer's answers have none; ours add one.
+    pub(crate) code: Cow<'static, str>,
+    pub(crate) message: Cow<'static, str>,
+    /// Further fields of the body, in order.
+    pub(crate) fields: Vec<(&'static str, Value)>,
+    /// Whether the answer carries `Retry-After`.
+    pub(crate) retry: bool,
+    /// The value of an `Allow` header, for a method the path does not know.
+    pub(crate) allow: Option<&'static str>,
+}
+
+impl Refusal {
+    /// A refusal with no further fields.
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        let code = Cow::Borrowed(code);
+        Self { status, code, message: message.into(), fields: Vec::new(), retry: false, allow: None }
+    }
+
+    /// 400 with a code.
+    pub(crate) fn bad_request(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    /// 409 with a code.
+    pub(crate) fn conflict(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, message)
+    }
+
+    /// The same refusal with one more field.
+    pub(crate) fn with(mut self, key: &'static str, value: impl Into<Value>) -> Self {
+        self.fields.push((key, value.into()));
+        self
+    }
+
+    /// The same refusal with `Retry-After`.
+    pub(crate) fn retry_later(mut self) -> Self {
+        self.retry = true;
+        self
+    }
+
+    /// The seconds of the `Retry-After` header, if it has one.
+    pub(crate) fn retry_after_s(&self) -> Option<u32> {
+        self.retry.then_some(RETRY_AFTER_S)
+    }
+
+    /// 404 for a session that is not live here (wire rules, section 1.3).
+    pub(crate) fn session_not_found(id: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "session_not_found", format!("No session with id \"{id}\""))
+            .with("sessionId", id)
+    }
+
+    /// 400 for a well-formed client id that this session does not know.
+    pub(crate) fn unregistered(session: &str, client: &str) -> Self {
+        let message = format!("Client id \"{client}\" is not registered for session {session}");
+        Self::bad_request("invalid_client_id", message).with("sessionId", session).with("clientId", client)
+    }
+
+    /// 409 while a close (or a move of its files) holds the session's id.
+    pub(crate) fn archiving(id: &str) -> Self {
+        let message = format!("Session \"{id}\" is being archived or unarchived; retry later.");
+        Self::conflict("session_archiving", message).with("sessionId", id).retry_later()
+    }
+
+    /// 404 for a prompt that neither the live session nor its bounded memories know.
+    pub(crate) fn prompt_not_found(session: &str, prompt: &str) -> Self {
+        let message = format!("Prompt {prompt} not found in session {session}");
+        Self::new(StatusCode::NOT_FOUND, "prompt_not_found", message)
+            .with("sessionId", session)
+            .with("promptId", prompt)
+    }
+
+    /// 500 without detail: what went wrong is in the log.
+    pub(crate) fn internal() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "Internal server error")
+    }
+}
+
+impl Serialize for Refusal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("error", &self.message)?;
+        if !self.code.is_empty() {
+            map.serialize_entry("code", &self.code)?;
+        }
+        for (key, value) in &self.fields {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_is_error_then_code_then_fields() {
+        let text = serde_json::to_string(&Refusal::session_not_found("x")).unwrap();
+        assert_eq!(text, r#"{"error":"No session with id \"x\"","code":"session_not_found","sessionId":"x"}"#);
+    }
+
+    #[test]
+    fn only_answers_that_invite_a_retry_carry_its_header() {
+        assert_eq!(Refusal::archiving("x").retry_after_s(), Some(5));
+        assert_eq!(Refusal::session_not_found("x").retry_after_s(), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! Fields that several bodies share, and what is wrong with them.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::body::{Fields, text};
+use crate::limits::CWD_BYTES_MAX;
+use crate::refusal::Refusal;
+
+/// The approval modes of the wire rules, section 6.1.
+const APPROVAL_MODES: [&str; 5] = ["plan", "default", "auto-edit", "auto", "yolo"];
+
+/// Most characters of a source type.
+const SOURCE_CHARS_MAX: usize = 64;
+
+/// The source that only the peer's daemon itself may use.
+const RESERVED_SOURCE: &str = "standalone";
+
+/// A `cwd`, which must be the one workspace there is.
+///
+/// # Errors
+/// 400 when it is no absolute path, or another one.
+pub(crate) fn workspace(fields: &Fields<'_>, bound: &str) -> Result<(), Refusal> {
+    let invalid = |message: &'static str| Refusal::bad_request("invalid_cwd", message);
+    let Some(cwd) = text(fields, "cwd").map_err(|_| invalid("`cwd` must be a string absolute path when provided"))?
+    else {
+        return Ok(());
+    };
+    if !cwd.starts_with('/') {
+        return Err(invalid("`cwd` must be an absolute path when provided"));
+    }
+    if cwd.len() > CWD_BYTES_MAX || cwd.contains('\0') {
+        return Err(invalid("`cwd` is too long"));
+    }
+    if normal(&cwd) == normal(bound) {
+        return Ok(());
+    }
+    let message = format!("Workspace mismatch: daemon is bound to \"{bound}\"");
+    Err(Refusal::bad_request("workspace_mismatch", message)
+        .with("boundWorkspace", bound)
+        .with("requestedWorkspace", cwd))
+}
+
+/// A path without empty and `.` parts. `..` is left alone: what it means depends on links, and no file is looked at here.
+fn normal(path: &str) -> String {
+    path.split('/').filter(|part| !part.is_empty() && *part != ".").fold(String::new(), |path, part| path + "/" + part)
+}
+
+/// An `approvalMode`.
+///
+/// # Errors
+/// 400 `invalid_approval_mode` for an unknown one.
+pub(crate) fn approval_mode(fields: &Fields<'_>) -> Result<(), Refusal> {
+    match text(fields, "approvalMode") {
+        Ok(None) => Ok(()),
+        Ok(Some(mode)) if APPROVAL_MODES.contains(&mode.as_str()) => Ok(()),
+        _ => {
+            let message = "`approvalMode` must be a known approval mode when provided";
+            Err(Refusal::bad_request("invalid_approval_mode", message).with("allowed", APPROVAL_MODES.as_slice()))
+        }
+    }
+}
+
+/// A `sourceType` with its `sourceId`.
+///
+/// # Errors
+/// 400 for a malformed or reserved one.
+pub(crate) fn check_source(fields: &Fields<'_>) -> Result<(), Refusal> {
+    let invalid = |message: &'static str| Refusal::bad_request("invalid_session_source", message);
+    let malformed = || invalid("`sourceType` must match [a-z][a-z0-9_-]{0,63} when provided");
+    let source = text(fields, "sourceType").map_err(|_| malformed())?;
+    match source.as_deref() {
+        Some(RESERVED_SOURCE) => Err(Refusal::bad_request(
+            "reserved_session_source",
+            "The requested session source is reserved for daemon-owned standalone sessions.",
+        )),
+        Some(source) if !is_source(source) => Err(malformed()),
+        Some(_) => Ok(()),
+        None if fields.contains_key("sourceId") => Err(invalid("`sourceId` requires `sourceType`")),
+        None => Ok(()),
+    }
+}
+
+fn is_source(text: &str) -> bool {
+    text.len() <= SOURCE_CHARS_MAX
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte))
+}
+
+/// `full` or `summary` in the field `key`.
+///
+/// # Errors
+/// 400 with `code`.
+pub(crate) fn replay_mode(fields: &Fields<'_>, key: &'static str, code: &'static str) -> Result<(), Refusal> {
+    match fields.get(key).map(|raw| raw.get()) {
+        None | Some("\"full\"" | "\"summary\"") => Ok(()),
+        Some(_) => Err(Refusal::bad_request(code, format!("`{key}` must be `full` or `summary`"))),
+    }
+}
+
+/// A whole number in `range` in a field.
+///
+/// # Errors
+/// None: what does not fit is `Err(())`, for the caller to word.
+pub(crate) fn number(raw: &RawValue, range: std::ops::RangeInclusive<u64>) -> Result<u64, ()> {
+    let value: Value = serde_json::from_str(raw.get()).map_err(|_| ())?;
+    value.as_u64().filter(|number| range.contains(number)).ok_or(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::body::fields;
+
+    fn code(outcome: Result<(), Refusal>) -> String {
+        outcome.map_or_else(|refusal| refusal.code.into_owned(), |()| "ok".to_owned())
+    }
+
+    #[test]
+    fn only_the_bound_workspace_is_served() {
+        let cases = [
+            ("{}", "ok"),
+            (r#"{"cwd":"/ws"}"#, "ok"),
+            (r#"{"cwd":"/ws/"}"#, "ok"),
+            (r#"{"cwd":"/./ws//"}"#, "ok"),
+            (r#"{"cwd":5}"#, "invalid_cwd"),
+            (r#"{"cwd":null}"#, "invalid_cwd"),
+            (r#"{"cwd":"ws"}"#, "invalid_cwd"),
+            (r#"{"cwd":"/other"}"#, "workspace_mismatch"),
+            (r#"{"cwd":"/ws/../ws"}"#, "workspace_mismatch"),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(code(workspace(&fields(body.as_bytes()).unwrap(), "/ws")), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn modes_and_sources_come_from_known_sets() {
+        let cases = [
+            (r#"{"approvalMode":"yolo","sourceType":"bot-1","sourceId":"x"}"#, "ok", "ok"),
+            (r#"{"approvalMode":"bogus","sourceType":"Bad Type!"}"#, "invalid_approval_mode", "invalid_session_source"),
+            (r#"{"approvalMode":7,"sourceType":"standalone"}"#, "invalid_approval_mode", "reserved_session_source"),
+            (r#"{"sourceId":"x"}"#, "ok", "invalid_session_source"),
+        ];
+        for (body, mode, source) in cases {
+            let fields = fields(body.as_bytes()).unwrap();
+            assert_eq!(
+                (code(approval_mode(&fields)), code(check_source(&fields))),
+                (mode.into(), source.into()),
+                "{body}"
+            );
+        }
+    }
+}

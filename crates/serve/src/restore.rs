@@ -1,0 +1,110 @@
+//! Bringing a session back from disk. Concurrent identical requests share one restore, which runs to its end whoever waits.
+
+use std::sync::Arc;
+
+use bridge::{Kind, Session};
+use tokio::sync::watch;
+
+use crate::app::{App, Slot};
+use crate::desk::{Action, Busy, Hold, RestoreRequest, outcome};
+use crate::history::{self, History};
+use crate::identity::is_file_id;
+use crate::open::{id_conflict, open};
+use crate::refusal::Refusal;
+use crate::tasks::{blocking, spawn};
+
+/// A session that was brought back.
+pub(crate) struct Restoration {
+    pub(crate) session: Session,
+    /// What the load read; empty after a resume.
+    pub(crate) history: Arc<History>,
+}
+
+/// How a caller came by its session.
+pub(crate) enum Joined {
+    /// This request brought it back.
+    Restored(Arc<Restoration>),
+    /// It lives already, or somebody else's request brought it back.
+    Attached(Session),
+}
+
+/// Gives the live session of that id, restored from disk if need be.
+///
+/// # Errors
+/// See the wire rules, section 7.5.
+pub(crate) async fn restore(app: &Arc<App>, id: &str, request: RestoreRequest) -> Result<Joined, Refusal> {
+    loop {
+        match app.desk.busy(id) {
+            Some(Busy::Closing) => return Err(Refusal::archiving(id)),
+            Some(Busy::Creating) => return Err(id_conflict(app, id, "live")),
+            Some(Busy::Restoring { request: active, outcome: running }) if active == request => {
+                return Ok(Joined::Attached(outcome(running).await?.session.clone()));
+            }
+            Some(Busy::Restoring { request: active, .. }) => {
+                return Err(in_progress(id, active.action, request.action));
+            }
+            None => {}
+        }
+        if let Some(session) = app.bridge.session(id) {
+            return Ok(Joined::Attached(session));
+        }
+        if !is_file_id(id) {
+            return Err(Refusal::session_not_found(id));
+        }
+        let slot = app.slot()?;
+        let (sender, running) = watch::channel(None);
+        let busy = Busy::Restoring { request: request.clone(), outcome: running.clone() };
+        let Ok(hold) = app.desk.take(id, busy) else { continue };
+        if app.bridge.session(id).is_some() {
+            continue;
+        }
+        let (app, id, action) = (Arc::clone(app), id.to_owned(), request.action);
+        spawn(async move {
+            let restored = run(&app, &id, action, slot, hold).await;
+            sender.send_replace(Some(restored));
+        });
+        return outcome(running).await.map(Joined::Restored);
+    }
+}
+
+/// One cold restore. The agent is there before the ledger is judged, so that nobody else writes the transcript meanwhile; the
+/// session is live only afterwards, so that no prompt of ours can slip in between.
+async fn run(app: &Arc<App>, id: &str, action: Action, slot: Slot, hold: Hold) -> Result<Arc<Restoration>, Refusal> {
+    let (reader, session) = (Arc::clone(app), id.to_owned());
+    blocking(move || history::check(&reader, &session)).await.unwrap_or_else(|| Err(Refusal::internal()))?;
+    let opened = open(app, id, Kind::Restore).await?;
+    let history = match action {
+        Action::Load => {
+            let (reader, session) = (Arc::clone(app), id.to_owned());
+            let read = move || {
+                history::reconcile(&reader, &session);
+                history::replay(&reader, &session)
+            };
+            blocking(read).await.ok_or_else(Refusal::internal)?
+        }
+        Action::Resume => History::default(),
+    };
+    let history = Arc::new(history);
+    let session = opened.activate(history.frames.len() as u64);
+    app.forget_dead();
+    if action == Action::Load {
+        app.restored.keep(id, Arc::clone(&history));
+    }
+    drop((slot, hold));
+    Ok(Arc::new(Restoration { session, history }))
+}
+
+/// 409 while another restore of this id, with another action or other options, runs.
+fn in_progress(id: &str, active: Action, requested: Action) -> Refusal {
+    let (active, requested) = (active.as_str(), requested.as_str());
+    let message = format!(
+        "Session \"{id}\" is already being restored via session/{active}; retry session/{requested} after it completes"
+    );
+    Refusal::conflict("restore_in_progress", message)
+        .with("reason", "restore_in_progress")
+        .with("retryable", true)
+        .with("sessionId", id)
+        .with("activeAction", active)
+        .with("requestedAction", requested)
+        .retry_later()
+}

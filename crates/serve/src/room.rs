@@ -1,0 +1,82 @@
+//! Whether the disk takes bytes, asked before a prompt is admitted: an admission that cannot be recorded must not be given.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use crate::sync::lock;
+
+/// One block. A full disk refuses it; an in-flight line with its terminal needs less.
+const PROBE_BYTES: usize = 4096;
+
+/// A file that is emptied and filled again: only growth shows whether there is room.
+pub(crate) struct Room {
+    path: PathBuf,
+    file: Mutex<Option<File>>,
+}
+
+impl Room {
+    /// A probe at `path`. Nothing is touched before it is asked.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, file: Mutex::default() }
+    }
+
+    /// Whether one more block fits.
+    pub(crate) fn probe(&self) -> bool {
+        let mut slot = lock(&self.file);
+        let outcome = self.try_probe(&mut slot);
+        if let Err(error) = &outcome {
+            tracing::warn!(%error, path = %self.path.display(), "the store takes no more bytes");
+            *slot = None;
+        }
+        outcome.is_ok()
+    }
+
+    fn try_probe(&self, slot: &mut Option<File>) -> io::Result<()> {
+        let file = match slot {
+            Some(file) => file,
+            None => slot.insert(self.open()?),
+        };
+        file.set_len(0)?;
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&[0; PROBE_BYTES])
+    }
+
+    fn open(&self) -> io::Result<File> {
+        if let Some(folder) = self.path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        OpenOptions::new().write(true).create(true).truncate(true).open(&self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_can_be_written_has_room() {
+        let store = tempfile::tempdir().unwrap();
+        let room = Room::new(store.path().join("deep/.room"));
+        assert!(room.probe());
+        assert!(room.probe());
+    }
+
+    #[test]
+    fn a_path_that_cannot_exist_has_none_and_may_recover() {
+        let store = tempfile::tempdir().unwrap();
+        let blocker = store.path().join("file");
+        std::fs::write(&blocker, "").unwrap();
+        let room = Room::new(blocker.join(".room"));
+        assert!(!room.probe());
+        std::fs::remove_file(&blocker).unwrap();
+        assert!(room.probe());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_device_has_none() {
+        assert!(!Room::new("/dev/full".into()).probe());
+    }
+}

@@ -1,0 +1,197 @@
+//! Which route a method and a path name. Path parameters are percent-decoded here and nowhere else.
+
+use std::borrow::Cow;
+
+use hyper::{Method, StatusCode};
+use percent_encoding::percent_decode_str;
+
+use crate::refusal::Refusal;
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Route {
+    Health,
+    Capabilities,
+    CreateSession,
+    CloseSession,
+    Status,
+    Prompt,
+    Cancel,
+    PendingPrompts,
+    RemovePrompt,
+    Events,
+    Turn,
+    CurrentTurn,
+    Vote,
+    SessionVote,
+    Load,
+    Resume,
+    Heartbeat,
+    Detach,
+}
+
+/// One path, the methods it knows, and the value of its `Allow` header.
+struct Entry {
+    methods: &'static [(Method, Route)],
+    allow: &'static str,
+}
+
+/// The table of all routes.
+pub(crate) struct Router {
+    paths: matchit::Router<Entry>,
+}
+
+/// A route and the parameters of its path, in order.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Matched<'p> {
+    pub(crate) route: Route,
+    first: Cow<'p, str>,
+    second: Cow<'p, str>,
+}
+
+impl Matched<'_> {
+    /// The first parameter: a session id, or the request id of the older permission route.
+    pub(crate) fn id(&self) -> &str {
+        &self.first
+    }
+
+    /// The second parameter: a prompt id or a request id.
+    pub(crate) fn second(&self) -> &str {
+        &self.second
+    }
+}
+
+const TABLE: &[(&str, &[(Method, Route)], &str)] = &[
+    ("/health", &[(Method::GET, Route::Health)], "GET, HEAD"),
+    ("/capabilities", &[(Method::GET, Route::Capabilities)], "GET, HEAD"),
+    ("/session", &[(Method::POST, Route::CreateSession)], "POST"),
+    ("/session/{id}", &[(Method::DELETE, Route::CloseSession)], "DELETE"),
+    ("/session/{id}/status", &[(Method::GET, Route::Status)], "GET, HEAD"),
+    ("/session/{id}/prompt", &[(Method::POST, Route::Prompt)], "POST"),
+    ("/session/{id}/cancel", &[(Method::POST, Route::Cancel)], "POST"),
+    ("/session/{id}/pending-prompts", &[(Method::GET, Route::PendingPrompts)], "GET, HEAD"),
+    ("/session/{id}/pending-prompts/{prompt}", &[(Method::DELETE, Route::RemovePrompt)], "DELETE"),
+    ("/session/{id}/events", &[(Method::GET, Route::Events)], "GET"),
+    ("/session/{id}/turns/current", &[(Method::GET, Route::CurrentTurn)], "GET, HEAD"),
+    ("/session/{id}/turns/{prompt}", &[(Method::GET, Route::Turn)], "GET, HEAD"),
+    ("/session/{id}/permission/{request}", &[(Method::POST, Route::SessionVote)], "POST"),
+    ("/permission/{request}", &[(Method::POST, Route::Vote)], "POST"),
+    ("/session/{id}/load", &[(Method::POST, Route::Load)], "POST"),
+    ("/session/{id}/resume", &[(Method::POST, Route::Resume)], "POST"),
+    ("/session/{id}/heartbeat", &[(Method::POST, Route::Heartbeat)], "POST"),
+    ("/session/{id}/detach", &[(Method::POST, Route::Detach)], "POST"),
+];
+
+impl Router {
+    /// The routes of this daemon.
+    ///
+    /// # Errors
+    /// When two rows of the table contradict each other, which a test rules out.
+    pub(crate) fn new() -> Result<Self, matchit::InsertError> {
+        let mut paths = matchit::Router::new();
+        for &(path, methods, allow) in TABLE {
+            paths.insert(path, Entry { methods, allow })?;
+        }
+        Ok(Self { paths })
+    }
+
+    /// The route of `method` and `path`.
+    ///
+    /// # Errors
+    /// 404 for an unknown path, 405 for an unknown method on a known one, 400 for escapes that do not decode.
+    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> Result<Matched<'p>, Refusal> {
+        let bare = if path.len() > 1 { path.strip_suffix('/').unwrap_or(path) } else { path };
+        let Ok(found) = self.paths.at(bare) else {
+            decode(path)?;
+            return Err(unknown(method, path));
+        };
+        let mut parameters = found.params.iter().map(|(_, value)| decode(value));
+        let first = parameters.next().transpose()?.unwrap_or_default();
+        let second = parameters.next().transpose()?.unwrap_or_default();
+        let route = found.value.methods.iter().find(|(known, route)| {
+            known == method || (method == Method::HEAD && known == Method::GET && *route != Route::Events)
+        });
+        match route {
+            Some(&(_, route)) => Ok(Matched { route, first, second }),
+            None => Err(wrong_method(method, path, found.value.allow)),
+        }
+    }
+}
+
+fn decode(segment: &str) -> Result<Cow<'_, str>, Refusal> {
+    let bytes = segment.as_bytes();
+    let whole = |at: usize| bytes.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+    let escapes = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'%');
+    let sound = escapes.map(|(at, _)| at).all(whole);
+    let decoded = percent_decode_str(segment).decode_utf8();
+    match decoded {
+        Ok(text) if sound => Ok(text),
+        _ => Err(Refusal::bad_request("invalid_request", "Malformed URL encoding")),
+    }
+}
+
+fn unknown(method: &Method, path: &str) -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "route_not_found", format!("Cannot {method} {path}"))
+}
+
+fn wrong_method(method: &Method, path: &str, allow: &'static str) -> Refusal {
+    let message = format!("Cannot {method} {path}");
+    let mut refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
+    refusal.allow = Some(allow);
+    refusal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asks `METHOD path`; the route with its parameters, or the status and code.
+    fn check(line: &str, expected: &str) {
+        let (method, path) = line.split_once(' ').unwrap();
+        let router = Router::new().unwrap();
+        let got = match router.find(&Method::from_bytes(method.as_bytes()).unwrap(), path) {
+            Ok(matched) => format!("{:?} {} {}", matched.route, matched.id(), matched.second()),
+            Err(refusal) => format!("{} {}", refusal.status.as_u16(), refusal.code),
+        };
+        assert_eq!(got.trim_end(), expected, "{line}");
+    }
+
+    #[test]
+    fn paths_find_their_routes() {
+        check("GET /health", "Health");
+        check("HEAD /health", "Health");
+        check("GET /health/", "Health");
+        check("POST /session", "CreateSession");
+        check("DELETE /session/abc", "CloseSession abc");
+        check("GET /session/abc/turns/current", "CurrentTurn abc");
+        check("GET /session/abc/turns/p-1", "Turn abc p-1");
+        check("POST /session/abc/permission/r", "SessionVote abc r");
+        check("POST /permission/r", "Vote r");
+    }
+
+    #[test]
+    fn parameters_are_decoded_once() {
+        check("GET /session/a%2Fb/status", "Status a/b");
+        check("GET /session/a%252Fb/status", "Status a%2Fb");
+        check("GET /session/%C3%BC/status", "Status ü");
+    }
+
+    #[test]
+    fn escapes_that_do_not_decode_are_a_client_error() {
+        for path in
+            ["/session/%E0%A4%A/status", "/session/%zz/status", "/session/%/status", "/session/%ff/status", "/%zz"]
+        {
+            check(&format!("GET {path}"), "400 invalid_request");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_said_in_json() {
+        check("GET /nope", "404 route_not_found");
+        check("GET /session/abc/nope", "404 route_not_found");
+        check("GET /", "404 route_not_found");
+        check("PUT /session/abc", "405 method_not_allowed");
+        check("GET /session/abc", "405 method_not_allowed");
+        check("HEAD /session/abc/events", "405 method_not_allowed");
+    }
+}

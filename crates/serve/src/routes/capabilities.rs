@@ -1,0 +1,68 @@
+//! `GET /capabilities` (wire rules, section 2.2). A tag is listed only for what works.
+
+use serde_json::{Value, json};
+
+use crate::dispatch::Call;
+use crate::limits::HISTORY_PAGE_MAX;
+use crate::reply::{Reply, ok};
+
+/// What always works.
+const TAGS: &[&str] = &[
+    "health",
+    "capabilities",
+    "session_create",
+    "session_id_override",
+    "session_scope_override",
+    "session_load",
+    "session_resume",
+    "unstable_session_resume",
+    "session_prompt",
+    "session_turn_status",
+    "session_cancel",
+    "session_events",
+    "slow_client_warning",
+    "typed_event_schema",
+    "client_identity",
+    "client_heartbeat",
+    "session_permission_vote",
+    "permission_vote",
+    "session_status",
+    "session_close",
+    "permission_mediation",
+    "non_blocking_prompt",
+];
+
+pub(crate) fn get(call: &Call<'_>) -> Reply {
+    let options = &call.app.options;
+    let limits = &options.limits;
+    let mut tags = TAGS.to_vec();
+    tags.extend(options.require_auth.then_some("require_auth"));
+    tags.extend((!options.allow_origins.is_empty()).then_some("allow_origin"));
+    tags.extend(options.prompt_deadline_ms.map(|_| "prompt_absolute_deadline"));
+    let workspace = &call.app.workspace;
+    ok(&json!({
+        "v": 1,
+        "protocolVersions": { "current": "v1", "supported": ["v1"] },
+        "turndVersion": options.version,
+        "mode": "http-bridge",
+        "features": tags,
+        "modelServices": [],
+        "workspaceCwd": workspace,
+        "transports": ["rest"],
+        "policy": { "permission": "first-responder" },
+        "limits": {
+            "maxRegisteredWorkspaces": 1,
+            "maxPendingPromptsPerSession": nullable(limits.max_pending_prompts),
+            "sessionRestoreTimeoutMs": options.restore_timeout_ms,
+            "maxSessionsPerWorkspace": limits.max_sessions,
+            "maxTotalSessions": limits.max_sessions,
+            "maxHistoryPageSize": HISTORY_PAGE_MAX,
+        },
+        "workspaces": [{ "cwd": workspace, "primary": true, "trusted": true, "removable": false }],
+    }))
+}
+
+/// A limit of 0 is none.
+fn nullable(limit: usize) -> Value {
+    if limit == 0 { Value::Null } else { limit.into() }
+}

@@ -1,0 +1,12 @@
+//! One file for each family of routes. A route reads its request, asks the live sessions, and writes its answer; it decides nothing
+//! about prompts itself.
+
+pub(crate) mod capabilities;
+pub(crate) mod events;
+pub(crate) mod health;
+pub(crate) mod load;
+pub(crate) mod pending;
+pub(crate) mod permission;
+pub(crate) mod prompt;
+pub(crate) mod session;
+pub(crate) mod turns;

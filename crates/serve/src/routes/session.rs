@@ -1,0 +1,136 @@
+//! Sessions: create, status, heartbeat, detach, close (wire rules, section 6).
+
+use std::sync::Arc;
+
+use bridge::{CloseError, Session};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::body::text;
+use crate::clock::iso;
+use crate::create;
+use crate::desk::Busy;
+use crate::dispatch::Call;
+use crate::identity::{is_token, is_uuid};
+use crate::refusal::Refusal;
+use crate::reply::{Reply, no_content, ok};
+use crate::requests::{approval_mode, check_source, workspace};
+use crate::tasks::spawn;
+use crate::wire;
+
+/// Why a client's close ended a session, as its last event says.
+const CLIENT_CLOSE: &str = "client_close";
+/// Why a session ends that nobody is left to use.
+const LAST_CLIENT_DETACHED: &str = "last_client_detached";
+
+/// `POST /session`.
+pub(crate) async fn create(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let client = call.client_id()?;
+    let fields = &call.fields;
+    workspace(fields, &call.app.workspace)?;
+    let scope = text(fields, "sessionScope").ok().flatten();
+    let single = match (fields.contains_key("sessionScope"), scope.as_deref()) {
+        (false, _) | (true, Some("single")) => true,
+        (true, Some("thread")) => false,
+        (true, _) => {
+            let message = "`sessionScope` must be \"single\" or \"thread\" when provided";
+            return Err(Refusal::bad_request("invalid_session_scope", message));
+        }
+    };
+    let id = session_id(call)?;
+    approval_mode(fields)?;
+    check_source(fields)?;
+    let created = match id {
+        None if single => create::shared(call.app).await?,
+        id => create::thread(call.app, id).await?,
+    };
+    let session = &created.session;
+    let client_id = session.register(client);
+    if let Some(unclaimed) = created.unclaimed {
+        unclaimed.claim();
+    }
+    Ok(ok(&wire::Created {
+        session_id: session.id(),
+        workspace_cwd: session.workspace_cwd(),
+        attached: created.attached,
+        client_id: &client_id,
+        created_at: iso(session.created_at_ms()),
+        has_active_prompt: created.attached.then(|| session.status().has_active_prompt),
+    }))
+}
+
+/// The id that the caller wants, lower-cased.
+fn session_id(call: &Call<'_>) -> Result<Option<String>, Refusal> {
+    match text(&call.fields, "sessionId") {
+        Ok(None) => Ok(None),
+        Ok(Some(id)) if is_uuid(&id) => Ok(Some(id.to_ascii_lowercase())),
+        _ => Err(Refusal::bad_request(
+            "invalid_session_id",
+            "`sessionId` must be an RFC UUID v1-v5 (e.g. \"550e8400-e29b-41d4-a716-446655440000\")",
+        )),
+    }
+}
+
+/// `GET /session/:id/status`.
+pub(crate) fn status(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let session = call.app.session(&call.session_id())?;
+    Ok(ok(&wire::status(session.id(), session.workspace_cwd(), &session.status())))
+}
+
+/// `POST /session/:id/heartbeat`.
+pub(crate) fn heartbeat(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let (session, client) = call.session_and_client()?;
+    let seen = session.heartbeat(client);
+    let mut body = json!({ "sessionId": session.id(), "lastSeenAt": seen });
+    if let (Some(client), Value::Object(fields)) = (client, &mut body) {
+        fields.insert("clientId".to_owned(), client.into());
+    }
+    Ok(ok(&body))
+}
+
+/// `POST /session/:id/detach`: always 204. The last one to go takes an idle session with it.
+pub(crate) fn detach(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let header = call.head.headers.get("x-qwen-client-id").and_then(|value| value.to_str().ok());
+    let client = header.filter(|text| is_token(text));
+    let Some(session) = call.app.bridge.session(&call.session_id()) else { return Ok(no_content()) };
+    let left = session.detach(client);
+    if client.is_some() && left.client_count == 0 && left.subscriber_count == 0 && !left.has_active_prompt {
+        // Whoever closes it meanwhile does the same.
+        let _ = spawn_close(call.app, &session, LAST_CLIENT_DETACHED, None);
+    }
+    Ok(no_content())
+}
+
+/// `DELETE /session/:id`. It goes on when the caller does not wait.
+pub(crate) async fn close(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let client = call.client_id()?;
+    let id = call.session_id();
+    if call.app.desk.busy(&id).is_some() {
+        return Err(Refusal::archiving(&id));
+    }
+    let session = call.app.session(&id)?;
+    crate::dispatch::registered(&session, client)?;
+    let closing = spawn_close(call.app, &session, CLIENT_CLOSE, client).ok_or_else(|| Refusal::archiving(&id))?;
+    match closing.await {
+        Ok(Ok(())) => Ok(no_content()),
+        Ok(Err(CloseError::Closing)) => Err(Refusal::archiving(&id)),
+        Ok(Err(CloseError::NotFound)) => Err(Refusal::session_not_found(&id)),
+        Err(_) => Err(Refusal::internal()),
+    }
+}
+
+/// Closes a session in a task of its own, its id fenced meanwhile. None when its id is in transition already.
+fn spawn_close(
+    app: &Arc<App>,
+    session: &Session,
+    reason: &'static str,
+    by: Option<&str>,
+) -> Option<tokio::task::JoinHandle<Result<(), CloseError>>> {
+    let hold = app.desk.take(session.id(), Busy::Closing).ok()?;
+    let (session, by) = (session.clone(), by.map(str::to_owned));
+    Some(spawn(async move {
+        let outcome = session.close(reason, by.as_deref()).await;
+        drop(hold);
+        outcome
+    }))
+}

@@ -1,0 +1,154 @@
+//! The poll (turn status seed). An answer that memory holds is given from memory; otherwise the transcript is read once, and what it
+//! adds is kept.
+
+use std::sync::Arc;
+
+use bridge::{Ended, Session, TurnView};
+use hyper::StatusCode;
+use transcript::{ScanError, TurnResult};
+
+use crate::app::App;
+use crate::dispatch::Call;
+use crate::polled::Seen;
+use crate::refusal::Refusal;
+use crate::reply::{Reply, ok};
+use crate::tasks::blocking;
+use crate::turn_status::{from_ledger, merged, newest_is_record};
+use crate::wire::Turn;
+
+/// Where an answer comes from that no transcript and no memory holds.
+const LEDGER: &str = "ledger";
+
+/// `GET /session/:id/turns/:promptId`.
+pub(crate) async fn exact(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let (session, _) = call.session_and_client()?;
+    let prompt = call.matched.second();
+    let view = session.turn(Some(prompt));
+    if let Some(reply) = from_memory(call.app, &session, &view) {
+        return Ok(reply);
+    }
+    let read = read_record(call.app, &session, Some(prompt)).await;
+    // The state may have moved while the disk was read, and a failed read must not answer for it either.
+    let view = session.turn(Some(prompt));
+    if let Some(live) = &view.live {
+        return Ok(ok(&Turn::live(session.id(), live)));
+    }
+    let known = view.overlay.is_some();
+    let record = match read {
+        Err(refusal) if !known => return Err(refusal),
+        read => read.unwrap_or_default(),
+    };
+    if let Some(ended) = combine(call.app, &session, view.overlay, record) {
+        return Ok(ok(&Turn::ended(session.id(), &ended, None)));
+    }
+    match read_ledger(call.app, &session, prompt).await {
+        Some(ended) => Ok(ok(&Turn::ended(session.id(), &ended, Some(LEDGER)))),
+        None => Err(Refusal::prompt_not_found(session.id(), prompt)),
+    }
+}
+
+/// `GET /session/:id/turns/current`.
+pub(crate) async fn current(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let (session, _) = call.session_and_client()?;
+    if let Some(reply) = from_memory(call.app, &session, &session.turn(None)) {
+        return Ok(reply);
+    }
+    let read = read_record(call.app, &session, None).await;
+    let view = session.turn(None);
+    if let Some(live) = &view.live {
+        return Ok(ok(&Turn::live(session.id(), live)));
+    }
+    let newest = match read {
+        Err(refusal) if view.overlay.is_none() => return Err(refusal),
+        read => read.unwrap_or_default(),
+    };
+    let overlay = view.overlay.as_ref().map(|ended| ended.prompt_id.as_str());
+    let same = overlay.is_some() && overlay == newest.found.as_ref().map(|record| record.prompt_id.as_str());
+    let (overlay, record) = if same {
+        (view.overlay, newest)
+    } else if newest_is_record(view.overlay.as_ref(), newest.found.as_ref()) {
+        // The newest on disk is another prompt, which the overlay may know as well.
+        let prompt = newest.found.as_ref().map(|record| record.prompt_id.clone());
+        (session.turn(prompt.as_deref()).overlay, newest)
+    } else {
+        let own = read_record(call.app, &session, overlay).await.unwrap_or_default();
+        (view.overlay, own)
+    };
+    match combine(call.app, &session, overlay, record) {
+        Some(ended) => Ok(ok(&Turn::ended(session.id(), &ended, None))),
+        None => Ok(ok(&Turn::idle(session.id()))),
+    }
+}
+
+/// The answer if no disk can add to it.
+fn from_memory(app: &App, session: &Session, view: &TurnView) -> Option<Reply> {
+    if let Some(live) = &view.live {
+        return Some(ok(&Turn::live(session.id(), live)));
+    }
+    let ended = view.overlay.as_ref()?;
+    let settled = ended.started_at_ms.is_none() || is_settled(app, session, ended);
+    settled.then(|| ok(&Turn::ended(session.id(), ended, None)))
+}
+
+/// Whether the overlay's answer contains all that the transcript has to say about it.
+fn is_settled(app: &App, session: &Session, ended: &Ended) -> bool {
+    match app.polled.get(session.id(), &ended.prompt_id) {
+        None => false,
+        Some(Seen::Record) => true,
+        Some(Seen::Nothing { transcript_bytes }) => transcript_bytes == transcript_len(app, session.id()),
+    }
+}
+
+/// Merges what memory and disk know, and writes the answer back into memory.
+fn combine(app: &App, session: &Session, overlay: Option<Ended>, record: Scanned) -> Option<Ended> {
+    let seen = match record.found {
+        Some(_) => Seen::Record,
+        None => Seen::Nothing { transcript_bytes: record.transcript_bytes },
+    };
+    let changed = record.found.is_some();
+    let ended = merged(overlay, record.found)?;
+    if changed {
+        session.absorb(ended.clone());
+    }
+    app.polled.set(session.id(), &ended.prompt_id, seen);
+    Some(ended)
+}
+
+/// What a look at the transcript gave.
+#[derive(Default)]
+struct Scanned {
+    found: Option<TurnResult>,
+    /// Its length before it was read.
+    transcript_bytes: u64,
+}
+
+async fn read_record(app: &Arc<App>, session: &Session, prompt: Option<&str>) -> Result<Scanned, Refusal> {
+    let (app, id, prompt) = (Arc::clone(app), session.id().to_owned(), prompt.map(str::to_owned));
+    let read = move || -> Result<Scanned, ScanError> {
+        let transcript_bytes = transcript_len(&app, &id);
+        let found = transcript::find_turn_result(&app.layout.transcript(&id), prompt.as_deref())?;
+        Ok(Scanned { found, transcript_bytes })
+    };
+    let outcome = blocking(read).await.ok_or_else(Refusal::internal)?;
+    outcome.map_err(|error| {
+        tracing::warn!(session = session.id(), %error, "transcript cannot be searched");
+        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "transcript_unreadable", "The transcript cannot be read")
+            .with("sessionId", session.id())
+    })
+}
+
+/// The length of a transcript in bytes; 0 when there is none.
+fn transcript_len(app: &App, session: &str) -> u64 {
+    std::fs::metadata(app.layout.transcript(session)).map_or(0, |meta| meta.len())
+}
+
+/// The last source before nothing is known: the ledger's own terminal.
+async fn read_ledger(app: &Arc<App>, session: &Session, prompt: &str) -> Option<Ended> {
+    let (app, id, prompt) = (Arc::clone(app), session.id().to_owned(), prompt.to_owned());
+    blocking(move || {
+        let reading = app.sink.ledger(&id).read().ok()?;
+        let rewound = crate::history::last_rewind_at_ms(&app, &id)?;
+        from_ledger(&reading.records, &prompt, rewound)
+    })
+    .await?
+}

@@ -1,0 +1,145 @@
+//! Accepting connections until the caller says it is over, then letting everybody finish.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+use crate::app::App;
+use crate::dispatch::answer;
+use crate::hosts::{HostStarter, ProcessStarter};
+use crate::limits::{ACCEPT_BACKOFF_MS, DRAIN_MS, HEAD_BYTES_MAX, HEAD_READ_MS, HELD_RETRY_MS, WRITE_STALL_MS};
+use crate::options::ServeOptions;
+use crate::socket::Guarded;
+use crate::tasks::spawn;
+
+/// What a connection hears that is one too many.
+const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\nretry-after: 5\r\n\
+    connection: close\r\ncontent-length: 64\r\n\r\n{\"error\":\"Too many connections\",\"code\":\"too_many_connections\"}  ";
+
+/// The daemon did not run.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The listener has no address.
+    #[error("cannot tell the listening address: {0}")]
+    Address(#[source] io::Error),
+    /// The route table contradicts itself.
+    #[error("cannot build the route table: {0}")]
+    Routes(#[source] matchit::InsertError),
+}
+
+/// Serves `listener` until `shutdown` resolves, with hosts that are processes.
+///
+/// At the end nothing new is accepted, every unfinished prompt ends as `daemon_shutdown` on disk and towards its readers, hosts are
+/// told, and what is still open gets a bounded time to finish.
+///
+/// # Errors
+/// When it cannot begin.
+pub async fn serve(
+    listener: TcpListener,
+    options: ServeOptions,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let starter = ProcessStarter { launcher: options.host_launcher.clone() };
+    serve_with_hosts(listener, options, Arc::new(starter), shutdown).await
+}
+
+/// Serves `listener` until `shutdown` resolves, with hosts from `hosts`.
+///
+/// # Errors
+/// When it cannot begin.
+pub async fn serve_with_hosts(
+    listener: TcpListener,
+    options: ServeOptions,
+    hosts: Arc<dyn HostStarter>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let address = listener.local_addr().map_err(ServeError::Address)?;
+    let permits = Arc::new(Semaphore::new(options.limits.max_connections));
+    let app = Arc::new(App::new(options, hosts, address).map_err(ServeError::Routes)?);
+    let connections = GracefulShutdown::new();
+    let mut retry = interval(Duration::from_millis(HELD_RETRY_MS));
+    retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut shutdown = pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => admit(&app, &connections, &permits, stream),
+                Err(error) => back_off(&error).await,
+            },
+            _ = retry.tick() => app.sink.retry_held(),
+        }
+    }
+    drop(listener);
+    app.bridge.shutdown().await;
+    app.sink.retry_held();
+    if timeout(Duration::from_millis(DRAIN_MS), connections.shutdown()).await.is_err() {
+        tracing::info!("connections were still open at the end");
+    }
+    Ok(())
+}
+
+/// Errors of one connection are its own; running out of descriptors is ours, and passes.
+async fn back_off(error: &io::Error) {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+        return;
+    }
+    tracing::warn!(%error, "cannot accept a connection");
+    sleep(Duration::from_millis(ACCEPT_BACKOFF_MS)).await;
+}
+
+fn admit(app: &Arc<App>, connections: &GracefulShutdown, permits: &Arc<Semaphore>, stream: TcpStream) {
+    match Arc::clone(permits).try_acquire_owned() {
+        Ok(permit) => converse(Arc::clone(app), connections, stream, permit),
+        Err(_) => drop(stream.try_write(TOO_MANY)),
+    }
+}
+
+/// Answers the requests of one connection in a task of its own.
+fn converse(app: Arc<App>, connections: &GracefulShutdown, stream: TcpStream, permit: OwnedSemaphorePermit) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a socket keeps its delay");
+    }
+    let service = service_fn(move |request| {
+        let app = Arc::clone(&app);
+        async move { Ok::<_, Infallible>(answer(&app, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_millis(HEAD_READ_MS))
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(Guarded::new(stream, Duration::from_millis(WRITE_STALL_MS))), service);
+    let connection = connections.watch(connection);
+    spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection ended early");
+        }
+        drop(permit);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_to_one_connection_too_many_has_the_length_it_says() {
+        let text = std::str::from_utf8(TOO_MANY).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
+        assert!(serde_json::from_str::<serde_json::Value>(body).is_ok());
+    }
+}

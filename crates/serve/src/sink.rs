@@ -1,0 +1,163 @@
+//! The ledger as the bridge sees it: every fact appended at once, what the disk refuses held and tried again in order.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bridge::{Admission, Ending, PromptLedger};
+use ledger::{Appender, Fact, Ledger, Record};
+
+use crate::layout::Layout;
+use crate::limits::HELD_RECORDS_MAX;
+use crate::options::Durability;
+use crate::room::Room;
+use crate::sync::lock;
+
+/// The ledgers of all live sessions.
+pub(crate) struct LedgerSink {
+    layout: Layout,
+    durability: Durability,
+    books: Mutex<HashMap<String, Arc<Mutex<Book>>>>,
+    room: Room,
+    /// Records the disk has refused so far, over all sessions.
+    held: AtomicUsize,
+    /// Appends that failed since the start.
+    failures: AtomicU64,
+}
+
+/// One session's open ledger.
+struct Book {
+    appender: Appender,
+    /// What could not be written yet, oldest first. Nothing overtakes it.
+    held: VecDeque<Record>,
+}
+
+impl LedgerSink {
+    /// A sink with no file open.
+    pub(crate) fn new(layout: Layout, durability: Durability, room: Room) -> Self {
+        let (books, held, failures) = (Mutex::default(), AtomicUsize::new(0), AtomicU64::new(0));
+        Self { layout, durability, books, room, held, failures }
+    }
+
+    /// The ledger of a session, as a path and a durability.
+    pub(crate) fn ledger(&self, session: &str) -> Ledger {
+        let durability = match self.durability {
+            Durability::Process => ledger::Durability::Process,
+            Durability::Fsync => ledger::Durability::Fsync,
+        };
+        Ledger::new(self.layout.ledger(session), durability)
+    }
+
+    /// Whether a fact is waiting for the disk.
+    pub(crate) fn degraded(&self) -> bool {
+        self.held.load(Ordering::Relaxed) > 0
+    }
+
+    /// Appends that failed since the start.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Whether an admission could be recorded now: nothing waits, and the disk takes bytes.
+    pub(crate) fn has_room(&self) -> bool {
+        self.retry_held();
+        !self.degraded() && self.room.probe()
+    }
+
+    /// Tries again what the disk refused.
+    pub(crate) fn retry_held(&self) {
+        if !self.degraded() {
+            return;
+        }
+        let books: Vec<_> = lock(&self.books).values().cloned().collect();
+        for book in books {
+            self.settle(&mut lock(&book), None);
+        }
+    }
+
+    /// Closes the ledgers of sessions that are not live any more. One with facts that still wait stays open.
+    pub(crate) fn retain(&self, live: impl Fn(&str) -> bool) {
+        lock(&self.books).retain(|session, book| live(session) || !lock(book).held.is_empty());
+    }
+
+    fn write(&self, session: &str, record: Record) {
+        let book = self.book(session);
+        let mut book = lock(&book);
+        self.settle(&mut book, Some(record));
+    }
+
+    fn book(&self, session: &str) -> Arc<Mutex<Book>> {
+        let mut books = lock(&self.books);
+        if let Some(book) = books.get(session) {
+            return Arc::clone(book);
+        }
+        let book = Book { appender: self.ledger(session).appender(), held: VecDeque::new() };
+        let book = Arc::new(Mutex::new(book));
+        books.insert(session.to_owned(), Arc::clone(&book));
+        book
+    }
+
+    /// Appends what waits and then `record`; what the disk refuses waits on.
+    fn settle(&self, book: &mut Book, record: Option<Record>) {
+        while let Some(waiting) = book.held.front() {
+            if let Err(error) = book.appender.append(waiting) {
+                self.failed(&error);
+                self.hold(book, record);
+                return;
+            }
+            book.held.pop_front();
+            if self.held.fetch_sub(1, Ordering::Relaxed) == 1 {
+                tracing::info!("ledger is writable again; nothing waits any more");
+            }
+        }
+        let Some(record) = record else { return };
+        if let Err(error) = book.appender.append(&record) {
+            self.failed(&error);
+            self.hold(book, Some(record));
+        }
+    }
+
+    fn hold(&self, book: &mut Book, record: Option<Record>) {
+        let Some(record) = record else { return };
+        if self.held.load(Ordering::Relaxed) >= HELD_RECORDS_MAX {
+            tracing::error!(prompt = record.prompt_id, "a ledger record is lost: too many wait for the disk already");
+            return;
+        }
+        self.held.fetch_add(1, Ordering::Relaxed);
+        book.held.push_back(record);
+    }
+
+    /// Counts a failure; the first of a row is logged, the rest would only repeat it.
+    fn failed(&self, error: &ledger::AppendError) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        if !self.degraded() {
+            tracing::error!(%error, "ledger append failed; the record is held and tried again");
+        }
+    }
+}
+
+impl PromptLedger for LedgerSink {
+    fn admitted(&self, admission: &Admission<'_>) {
+        let marker = transcript::tail_uuid(&self.layout.transcript(admission.session_id));
+        self.write(admission.session_id, Record::in_flight(admission.prompt_id, marker.as_deref(), admission.at_ms));
+    }
+
+    fn ended(&self, ending: &Ending<'_>) {
+        self.write(ending.session_id, terminal_record(ending));
+    }
+}
+
+/// The line of an outcome (ledger seed): a stop reason only for a completed prompt, a code only for an error.
+fn terminal_record(ending: &Ending<'_>) -> Record {
+    let (terminal, code, stop_reason) = match ending.terminal {
+        bridge::Terminal::Completed { stop_reason } => (ledger::Terminal::Completed, None, Some(stop_reason.clone())),
+        bridge::Terminal::Cancelled { .. } => (ledger::Terminal::Cancelled, None, None),
+        bridge::Terminal::Error { code, .. } => (ledger::Terminal::Error, code.clone(), None),
+    };
+    let mut record = Record::cancelled(ending.prompt_id, ending.at_ms);
+    record.fact = Fact::Terminal { terminal, code, stop_reason };
+    record
+}
+
+#[cfg(test)]
+mod tests;

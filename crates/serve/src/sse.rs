@@ -1,0 +1,117 @@
+//! An event stream on its way to one client: frames as text, comments in between, an end when the session has one.
+
+use std::time::Duration;
+
+use bridge::{Frame, Subscription};
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use crate::limits::{HEARTBEAT_MS, RECONNECT_MS, STREAM_CHUNK_BYTES};
+
+/// Chunks on their way to the socket. What waits longer waits in the subscription, whose bounds decide about eviction.
+const CHUNKS_QUEUED: usize = 1;
+
+/// The kind of the frame that closes a replay.
+const REPLAY_COMPLETE: &str = "replay_complete";
+
+/// A stream that is about to be sent.
+pub(crate) struct Stream {
+    pub(crate) subscription: Subscription,
+    /// A frame to send once the replay is over, or at the head when there is none.
+    pub(crate) snapshot: Option<String>,
+    /// Whether a replay comes first.
+    pub(crate) replays: bool,
+}
+
+/// Where the chunks of `stream` go, and the task that produces them. The task ends when the reader is gone or the session is.
+pub(crate) fn open(stream: Stream) -> (mpsc::Receiver<Bytes>, impl Future<Output = ()> + Send) {
+    let (sender, receiver) = mpsc::channel(CHUNKS_QUEUED);
+    (receiver, pump(stream, sender))
+}
+
+async fn pump(mut stream: Stream, chunks: mpsc::Sender<Bytes>) {
+    let mut text = BytesMut::from(format!("retry: {RECONNECT_MS}\n\n").as_bytes());
+    if !stream.replays
+        && let Some(snapshot) = stream.snapshot.take()
+    {
+        put_synthetic(&mut text, "session_snapshot", &snapshot);
+    }
+    if chunks.send(text.split().freeze()).await.is_err() {
+        return;
+    }
+    let period = Duration::from_millis(HEARTBEAT_MS);
+    let mut heartbeat = interval_at(Instant::now() + period, period);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            frame = stream.subscription.next() => match frame {
+                Some(frame) => stream.gather(&mut text, &frame),
+                None => return,
+            },
+            _ = heartbeat.tick() => text.put_slice(b": heartbeat\n\n"),
+            () = chunks.closed() => return,
+        }
+        if chunks.send(text.split().freeze()).await.is_err() {
+            return;
+        }
+    }
+}
+
+impl Stream {
+    /// Writes a frame and those that wait behind it, up to the size of one chunk.
+    fn gather(&mut self, text: &mut BytesMut, first: &Frame) {
+        self.put(text, first);
+        while text.len() < STREAM_CHUNK_BYTES {
+            let Some(frame) = self.subscription.try_next() else { return };
+            self.put(text, &frame);
+        }
+    }
+
+    fn put(&mut self, text: &mut BytesMut, frame: &Frame) {
+        put_frame(text, frame);
+        if frame.kind == REPLAY_COMPLETE
+            && let Some(snapshot) = self.snapshot.take()
+        {
+            put_synthetic(text, "session_snapshot", &snapshot);
+        }
+    }
+}
+
+/// `id:`, `event:`, `data:` and a blank line; no `id:` on a frame about the stream itself.
+fn put_frame(text: &mut BytesMut, frame: &Frame) {
+    text.reserve(frame.json.len() + frame.kind.len() + 48);
+    if let Some(id) = frame.id {
+        text.put_slice(b"id: ");
+        text.put_slice(id.to_string().as_bytes());
+        text.put_slice(b"\n");
+    }
+    text.put_slice(b"event: ");
+    text.put_slice(frame.kind.as_bytes());
+    text.put_slice(b"\ndata: ");
+    text.put_slice(&frame.json);
+    text.put_slice(b"\n\n");
+}
+
+fn put_synthetic(text: &mut BytesMut, kind: &str, json: &str) {
+    text.put_slice(format!("event: {kind}\ndata: {json}\n\n").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_three_lines_and_a_blank_one() {
+        let mut text = BytesMut::new();
+        put_frame(&mut text, &Frame { id: Some(7), kind: "turn_complete", json: Bytes::from_static(b"{\"v\":1}") });
+        assert_eq!(&text[..], b"id: 7\nevent: turn_complete\ndata: {\"v\":1}\n\n");
+    }
+
+    #[test]
+    fn a_frame_without_a_number_has_no_id_line() {
+        let mut text = BytesMut::new();
+        put_frame(&mut text, &Frame { id: None, kind: REPLAY_COMPLETE, json: Bytes::from_static(b"{}") });
+        assert_eq!(&text[..], b"event: replay_complete\ndata: {}\n\n");
+    }
+}

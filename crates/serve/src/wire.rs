@@ -1,0 +1,291 @@
+//! The JSON that leaves us: shapes of the wire rules, with the names clients read.
+
+use bridge::{Clipped, Ended, LivePrompt, PendingPermission, PendingPrompt, Receipt, Status, Terminal};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::clock::iso;
+use crate::turn_status::bounded_error;
+
+/// What `resultCode` says when the answer's text was cut (turn status seed).
+const RESULT_TEXT_TRUNCATED: &str = "RESULT_TEXT_TRUNCATED";
+
+/// The answer to a create (wire rules, section 6.1).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Created<'a> {
+    pub(crate) session_id: &'a str,
+    pub(crate) workspace_cwd: &'a str,
+    pub(crate) attached: bool,
+    pub(crate) client_id: &'a str,
+    pub(crate) created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) has_active_prompt: Option<bool>,
+}
+
+/// The answer to a load or a resume (wire rules, section 7.2).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Restored<'a> {
+    pub(crate) session_id: &'a str,
+    pub(crate) workspace_cwd: &'a str,
+    pub(crate) attached: bool,
+    pub(crate) client_id: &'a str,
+    pub(crate) created_at: String,
+    pub(crate) state: Value,
+    pub(crate) has_active_prompt: bool,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(crate) replay: Option<Replay>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) memory: Option<&'a str>,
+    pub(crate) last_event_id: u64,
+    pub(crate) event_epoch: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) prompt_terminals: Vec<Box<RawValue>>,
+}
+
+/// The history in the answer to a load.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Replay {
+    pub(crate) compacted_replay: Vec<Box<RawValue>>,
+    pub(crate) live_journal: Vec<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) replay_error: Option<String>,
+}
+
+/// The answer to an admission (wire rules, section 8.1).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Admitted<'a> {
+    prompt_id: &'a str,
+    last_event_id: u64,
+    event_epoch: &'a str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+}
+
+impl<'a> Admitted<'a> {
+    /// A receipt, given for the first time or again.
+    pub(crate) fn new(receipt: &'a Receipt, replayed: bool) -> Self {
+        let Receipt { prompt_id, last_event_id, event_epoch } = receipt;
+        Self { prompt_id, last_event_id: *last_event_id, event_epoch, replayed }
+    }
+}
+
+/// One unfinished prompt (wire rules, section 8.6).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Pending<'a> {
+    prompt_id: &'a str,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a RawValue>,
+    queued_at: u64,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    originator_client_id: Option<&'a str>,
+    input_written: &'static str,
+}
+
+impl<'a> Pending<'a> {
+    /// An entry of the list. The content is shown where the text does not say it all.
+    pub(crate) fn new(prompt: &'a PendingPrompt) -> Self {
+        let content = serde_json::from_str::<&RawValue>(&prompt.content).ok();
+        Self {
+            prompt_id: &prompt.prompt_id,
+            text: &prompt.text,
+            content: content.filter(|raw| !is_plain_text(raw.get())),
+            queued_at: prompt.queued_at_ms,
+            state: prompt.state.as_str(),
+            originator_client_id: prompt.originator.as_deref(),
+            input_written: prompt.input_written.as_str(),
+        }
+    }
+}
+
+/// Whether the content is text blocks only, so that the joined text shows all of it.
+fn is_plain_text(content: &str) -> bool {
+    let blocks: Vec<Value> = serde_json::from_str(content).unwrap_or_default();
+    blocks.iter().all(|block| block["type"] == "text")
+}
+
+/// The answer of a poll (wire rules, section 9.2).
+#[derive(Serialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Turn<'a> {
+    session_id: &'a str,
+    state: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_text: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    prompt_text_truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queued_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    originator_client_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_activity_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_stop_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<TurnFailure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_text: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    result_truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_code: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partial_text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_written: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct TurnFailure {
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
+}
+
+impl<'a> Turn<'a> {
+    /// Nothing was ever asked here.
+    pub(crate) fn idle(session_id: &'a str) -> Self {
+        Self { session_id, state: "idle", ..Self::default() }
+    }
+
+    /// A queued or running prompt.
+    pub(crate) fn live(session_id: &'a str, prompt: &'a LivePrompt) -> Self {
+        Self {
+            session_id,
+            state: prompt.state.as_str(),
+            prompt_id: Some(&prompt.prompt_id),
+            prompt_text: Some(&prompt.prompt_text.text),
+            prompt_text_truncated: prompt.prompt_text.truncated,
+            queued_at: Some(prompt.queued_at_ms),
+            started_at: prompt.started_at_ms,
+            originator_client_id: prompt.originator.as_deref(),
+            last_activity_at: prompt.heard_at_ms,
+            input_written: Some(prompt.input_written.as_str()),
+            ..Self::default()
+        }
+    }
+
+    /// An ended prompt. `source` names where the answer comes from when it is not the usual place.
+    pub(crate) fn ended(session_id: &'a str, ended: &'a Ended, source: Option<&'static str>) -> Self {
+        let text = |clipped: &'a Option<Clipped>| clipped.as_ref().map(|clipped| clipped.text.as_str());
+        let cut = |clipped: &Option<Clipped>| clipped.as_ref().is_some_and(|clipped| clipped.truncated);
+        let error = match &ended.terminal {
+            Terminal::Error { message, code } => {
+                let (message, code) = bounded_error(message, code.as_deref());
+                Some(TurnFailure { message, code })
+            }
+            Terminal::Completed { .. } | Terminal::Cancelled { .. } => None,
+        };
+        let agent_stop_reason = match &ended.terminal {
+            Terminal::Cancelled { agent_stop_reason } => agent_stop_reason.as_deref(),
+            Terminal::Completed { .. } | Terminal::Error { .. } => None,
+        };
+        Self {
+            session_id,
+            state: ended.terminal.state(),
+            prompt_id: Some(&ended.prompt_id),
+            prompt_text: text(&ended.prompt_text),
+            prompt_text_truncated: cut(&ended.prompt_text),
+            queued_at: ended.queued_at_ms,
+            started_at: ended.started_at_ms,
+            ended_at: Some(ended.ended_at_ms),
+            originator_client_id: ended.originator.as_deref(),
+            last_activity_at: None,
+            stop_reason: ended.terminal.stop_reason(),
+            agent_stop_reason,
+            error,
+            result_text: text(&ended.result_text),
+            result_truncated: cut(&ended.result_text),
+            result_code: cut(&ended.result_text).then_some(RESULT_TEXT_TRUNCATED),
+            partial_text: text(&ended.partial_text),
+            input_written: ended.input_written.map(bridge::InputWritten::as_str),
+            source,
+        }
+    }
+}
+
+/// A session at a glance (wire rules, section 6.2).
+pub(crate) fn status(session_id: &str, workspace: &str, status: &Status) -> Value {
+    let waiting = !status.pending_permissions.is_empty();
+    let mut body = json!({
+        "sessionId": session_id,
+        "workspaceCwd": workspace,
+        "createdAt": iso(status.created_at_ms),
+        "clientCount": status.client_count,
+        "hasActivePrompt": status.has_active_prompt,
+        "activeWorkState": if status.has_active_prompt { "active" } else { "idle" },
+        "isWaitingForPermission": waiting,
+        "isWaitingForUserQuestion": false,
+        "pendingInteractionCount": status.pending_permissions.len(),
+        "hasTurnError": status.turn_error.is_some(),
+        "pendingInteractions": status.pending_permissions.iter().map(interaction).collect::<Vec<_>>(),
+    });
+    if let Some(at_ms) = status.updated_at_ms {
+        body["updatedAt"] = iso(at_ms).into();
+    }
+    if let Some(title) = &status.title {
+        body["displayName"] = title.as_str().into();
+    }
+    if let Some(error) = &status.turn_error {
+        body["turnError"] = json!({ "message": error.message });
+        if let Some(code) = &error.code {
+            body["turnError"]["code"] = code.as_str().into();
+        }
+    }
+    body
+}
+
+fn interaction(request: &PendingPermission) -> Value {
+    let call: Value = serde_json::from_str(&request.tool_call).unwrap_or_default();
+    let offered: Vec<Value> = serde_json::from_str(&request.options).unwrap_or_default();
+    let option =
+        |option: &Value| json!({ "optionId": option["optionId"], "label": option["name"], "kind": option["kind"] });
+    json!({
+        "requestId": request.request_id,
+        "kind": "permission",
+        "createdAt": iso(request.created_at_ms),
+        "action": {
+            "type": call["kind"],
+            "title": call["title"],
+            "content": call.get("content").cloned().unwrap_or_else(|| json!([])),
+            "locations": call.get("locations").cloned().unwrap_or_else(|| json!([])),
+            "input": call["rawInput"],
+        },
+        "options": offered.iter().map(option).collect::<Vec<_>>(),
+    })
+}
+
+/// One frame of a replay (wire rules, section 7.3).
+pub(crate) fn replay_frame(id: usize, session_id: &str, update: &Value, at_ms: u64) -> String {
+    let frame = json!({
+        "id": id,
+        "v": 1,
+        "type": "session_update",
+        "data": { "sessionId": session_id, "update": update },
+        "_meta": { "serverTimestamp": at_ms },
+    });
+    frame.to_string()
+}
+
+/// A frame about the stream itself, which has no number.
+pub(crate) fn synthetic_frame(kind: &str, data: &Value, at_ms: u64) -> String {
+    json!({ "v": 1, "type": kind, "data": data, "_meta": { "serverTimestamp": at_ms } }).to_string()
+}

@@ -1,0 +1,29 @@
+//! The one place that constructs a bridge. Whatever workspace or transport asks for one gets it here, with the sink, so that no
+//! prompt can be admitted past the ledger (design, section 2).
+
+use std::sync::Arc;
+
+use bridge::limits::{Limits, Timeouts};
+use bridge::{Bridge, Clock};
+
+use crate::clock;
+use crate::options::ServeOptions;
+use crate::sink::LedgerSink;
+
+/// A bridge that writes to `sink`.
+pub(crate) fn wire(sink: Arc<LedgerSink>, options: &ServeOptions) -> Bridge {
+    let limits = Limits {
+        pending_prompts: match options.limits.max_pending_prompts {
+            0 => usize::MAX,
+            limit => limit,
+        },
+        sessions: options.limits.max_sessions,
+        subscribers: options.limits.max_subscribers,
+    };
+    let timeouts = Timeouts {
+        initialize_ms: options.initialize_timeout_ms,
+        restore_ms: options.restore_timeout_ms,
+        ..Timeouts::default()
+    };
+    Bridge::new(bridge::Options { ledger: sink, clock: Clock::new(clock::now_ms), limits, timeouts })
+}

@@ -1,4 +1,82 @@
-//! A usable record.
+//! A usable record: what the evidence asks of it, and where the rest stands in the file.
+
+mod message;
+mod payload;
+
+use std::ops::Range;
+
+pub use message::{Call, Message, Role};
+pub use payload::{GoalEnd, Payload, SlashCommand, Snapshot};
+
+use crate::json::{Bytes, Read, Reader, Start};
+use crate::time::parse_millis;
+
+/// Bytes of an id, a path or a name that are kept. Ids have under a hundred; a longer one than this is taken for none.
+pub(crate) const NAME_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of a timestamp or a word of the format that are kept.
+const WORD_BYTES_MAX: usize = 256;
+
+/// Who speaks in a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A prompt, or what the session says in its place.
+    User,
+    /// The agent.
+    Assistant,
+    /// A tool.
+    ToolResult,
+    /// Nobody: a note about the session.
+    System,
+}
+
+/// One usable record of a transcript (evidence rules, section 2). Texts stay in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Its own id, never empty.
+    pub uuid: String,
+    /// The record before it in the conversation; none for a first one.
+    pub parent: Option<String>,
+    /// The session it belongs to, never empty.
+    pub session_id: String,
+    /// Who speaks.
+    pub kind: Kind,
+    /// What kind of note, or of message, beyond its type.
+    pub subtype: Option<String>,
+    /// When it was written, in epoch milliseconds; none when its timestamp names no instant.
+    pub at_ms: Option<i64>,
+    /// The folder the agent worked in.
+    pub cwd: Option<String>,
+    /// Whether the session itself wrote it in the place of a person or an agent (`provenance: "system"`).
+    pub is_from_session: bool,
+    /// The prompt it was asked by.
+    pub prompt_id: Option<String>,
+    /// What was said.
+    pub message: Option<Message>,
+    /// What a note says, as far as it matters here.
+    pub payload: Payload,
+    /// The goal this turn worked for.
+    pub goal: Option<Goal>,
+    /// Where the record stands in the file, in bytes. Of a joined record: where its first fragment stands.
+    pub span: Range<u64>,
+    /// Where its payload stands in the file, in bytes.
+    pub payload_span: Option<Range<u64>>,
+}
+
+/// The permit under which an agent works for a goal. Two permits are one when all three agree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Goal {
+    /// The goal.
+    pub goal_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The revision of the goal, as it is written.
+    pub revision: String,
+}
+
+/// The subtype of a message that came while a turn was running and is part of it.
+pub(crate) const MID_TURN: &str = "mid_turn_user_message";
+/// The subtype of what was spoken and is no part of the model's history.
+pub(crate) const REALTIME: &str = "realtime_message";
 
 /// Whether system records of this subtype stand beside the branch: never anyone's parent, never its end (evidence
 /// rules, section 2).
@@ -6,4 +84,191 @@
 pub fn is_off_branch_subtype(subtype: &str) -> bool {
     matches!(subtype, "session_artifact_event" | "session_artifact_snapshot" | "session_sources_snapshot")
         || subtype.starts_with("managed_session_")
+}
+
+impl Record {
+    /// Whether other records may name this one as their parent.
+    #[must_use]
+    pub fn is_on_branch(&self) -> bool {
+        self.kind != Kind::System || !self.subtype.as_deref().is_some_and(is_off_branch_subtype)
+    }
+
+    /// Whether its subtype is this one.
+    #[must_use]
+    pub fn is(&self, subtype: &str) -> bool {
+        self.subtype.as_deref() == Some(subtype)
+    }
+
+    /// Whether it is a note of this subtype.
+    #[must_use]
+    pub fn is_note(&self, subtype: &str) -> bool {
+        self.kind == Kind::System && self.is(subtype)
+    }
+
+    /// Whether it enters the model's history: not a note, has a message, not spoken.
+    #[must_use]
+    pub fn is_material(&self) -> bool {
+        self.kind != Kind::System && self.message.is_some() && !self.is(REALTIME)
+    }
+
+    /// Whether it is somebody's own: material, and not the session's in another's place.
+    #[must_use]
+    pub fn is_visible(&self) -> bool {
+        self.is_material() && !self.is_from_session
+    }
+
+    /// A *visible write*: what proves that a turn wrote something (evidence rules, section 2). A message that is nothing
+    /// but reminders proves nothing.
+    #[must_use]
+    pub fn is_visible_write(&self) -> bool {
+        self.is_visible() && !self.message.as_ref().is_some_and(Message::is_reminder)
+    }
+
+    /// Whether a person or a program asked this as a prompt of its own. What was said into a running turn belongs to
+    /// that turn.
+    #[must_use]
+    pub fn is_real_prompt(&self) -> bool {
+        self.kind == Kind::User && self.subtype.is_none() && self.is_visible_write()
+    }
+
+    /// Joins an earlier fragment of the same record: it is the base, its parts come first, and the later time is kept
+    /// (evidence rules, section 2). A fragment without a time leaves the whole without one.
+    pub(crate) fn join_earlier(&mut self, mut earlier: Self) {
+        earlier.at_ms = earlier.at_ms.zip(self.at_ms).map(|(a, b)| a.max(b));
+        earlier.message = match (earlier.message.take(), self.message.take()) {
+            (Some(first), Some(second)) => Some(first.joined(second)),
+            (first, second) => first.or(second),
+        };
+        *self = earlier;
+    }
+}
+
+/// Reads one object. Malformed when it is no JSON; none when it is no usable record.
+pub(crate) fn read<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Record>> {
+    let mut draft = Draft::default();
+    let start = reader.bytes.offset();
+    reader.object(|key, reader| draft.field(key, reader))?;
+    let end = reader.bytes.offset();
+    let Some(mut record) = draft.finish(start..end) else { return Ok(None) };
+    if let Some(span) = record.payload_span.clone() {
+        // The payload means something only with the subtype, and that may stand behind it.
+        reader.bytes.seek(span.start);
+        record.payload = payload::read(reader, &record)?;
+        reader.bytes.seek(end);
+    }
+    Ok(Some(record))
+}
+
+/// Fields in whatever order they come; a later one of the same name replaces an earlier one.
+#[derive(Default)]
+struct Draft {
+    uuid: Option<String>,
+    /// The outer option is whether there is such a field at all.
+    parent: Option<Option<String>>,
+    session_id: Option<String>,
+    kind: Option<Kind>,
+    subtype: Option<String>,
+    timestamp: Option<String>,
+    cwd: Option<String>,
+    is_from_session: bool,
+    prompt_id: Option<String>,
+    message: Option<Message>,
+    goal: Option<Goal>,
+    payload_span: Option<Range<u64>>,
+}
+
+impl Draft {
+    fn field<B: Bytes>(&mut self, key: &str, reader: &mut Reader<B>) -> Read<()> {
+        match key {
+            "uuid" => self.uuid = name(reader)?,
+            "parentUuid" => self.parent = parent(reader)?,
+            "sessionId" => self.session_id = name(reader)?,
+            "type" => self.kind = reader.text(WORD_BYTES_MAX)?.as_deref().and_then(kind),
+            "subtype" => self.subtype = subtype(reader)?,
+            "timestamp" => self.timestamp = reader.text(WORD_BYTES_MAX)?,
+            "cwd" => self.cwd = reader.text(NAME_BYTES_MAX)?,
+            "provenance" => self.is_from_session = reader.text(WORD_BYTES_MAX)?.as_deref() == Some("system"),
+            "daemonPromptId" => self.prompt_id = reader.text(NAME_BYTES_MAX)?,
+            "message" => self.message = message::read(reader)?,
+            "goalContext" => self.goal = goal(reader)?,
+            "systemPayload" => {
+                reader.start()?;
+                let start = reader.bytes.offset();
+                reader.skip()?;
+                self.payload_span = Some(start..reader.bytes.offset());
+            }
+            _ => reader.skip()?,
+        }
+        Ok(())
+    }
+
+    fn finish(self, span: Range<u64>) -> Option<Record> {
+        Some(Record {
+            uuid: self.uuid?,
+            parent: self.parent?,
+            session_id: self.session_id?,
+            kind: self.kind?,
+            subtype: self.subtype,
+            at_ms: self.timestamp.as_deref().and_then(parse_millis),
+            cwd: self.cwd,
+            is_from_session: self.is_from_session,
+            prompt_id: self.prompt_id,
+            message: self.message,
+            payload: Payload::Other,
+            goal: self.goal,
+            span,
+            payload_span: self.payload_span,
+        })
+    }
+}
+
+/// A text that is not empty.
+fn name<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<String>> {
+    Ok(reader.text(NAME_BYTES_MAX)?.filter(|name| !name.is_empty()))
+}
+
+/// A text or null; anything else is damage.
+fn parent<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Option<String>>> {
+    match reader.start()? {
+        Start::String => Ok(reader.text(NAME_BYTES_MAX)?.map(Some)),
+        Start::Word => Ok((reader.word()? == "null").then_some(None)),
+        Start::Object | Start::Array => reader.skip().map(|()| None),
+    }
+}
+
+fn kind(word: &str) -> Option<Kind> {
+    match word {
+        "user" => Some(Kind::User),
+        "assistant" => Some(Kind::Assistant),
+        "tool_result" => Some(Kind::ToolResult),
+        "system" => Some(Kind::System),
+        _ => None,
+    }
+}
+
+/// A subtype that is no text is one that nobody knows.
+fn subtype<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<String>> {
+    if reader.start()? == Start::Word && reader.bytes.peek() == Some(b'n') {
+        return reader.skip().map(|()| None);
+    }
+    Ok(Some(reader.text(WORD_BYTES_MAX)?.unwrap_or_default()))
+}
+
+fn goal<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Goal>> {
+    if reader.start()? != Start::Object {
+        return reader.skip().map(|()| None);
+    }
+    let (mut goal_id, mut turn_id, mut revision) = (None, None, None);
+    reader.object(|key, reader| {
+        match key {
+            "goalId" => goal_id = name(reader)?,
+            "turnId" => turn_id = name(reader)?,
+            "revision" if reader.start()? == Start::Word => revision = Some(reader.word()?),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    let is_number = |word: &String| word.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    let permit = goal_id.zip(turn_id).zip(revision.filter(is_number));
+    Ok(permit.map(|((goal_id, turn_id), revision)| Goal { goal_id, turn_id, revision }))
 }

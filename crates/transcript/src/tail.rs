@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::record::is_off_branch_subtype;
+use crate::branch::Transcript;
 
 /// How much of the end is looked at for the dispatch marker (ledger seed).
 pub const TAIL_BYTES_MAX: u64 = 64 * 1024;
@@ -23,16 +23,8 @@ pub fn tail_uuid(path: &Path) -> Option<String> {
 
 /// The uuid of the last record that a next one may name as its parent.
 pub(crate) fn leaf_uuid(path: &Path) -> io::Result<Option<String>> {
-    let bytes = match read_tail(path, u64::MAX) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        read => read?,
-    };
-    let on_branch = |line: &[u8]| {
-        let value: Value = serde_json::from_slice(line).ok()?;
-        let off = value.get("subtype").and_then(Value::as_str).is_some_and(is_off_branch_subtype);
-        if off { None } else { value.get("uuid")?.as_str().map(str::to_owned) }
-    };
-    Ok(bytes.rsplit(|byte| *byte == b'\n').find_map(on_branch))
+    let Some(transcript) = Transcript::open(path)? else { return Ok(None) };
+    Ok(transcript.branch(0)?.wanted().map(str::to_owned))
 }
 
 fn read_tail(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {

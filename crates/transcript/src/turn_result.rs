@@ -7,6 +7,8 @@ use crate::text::{Bounded, CODE_UNITS_MAX, MESSAGE_UNITS_MAX, TEXT_UNITS_MAX, bo
 
 /// The subtype of the system record that carries a turn result.
 pub const TURN_RESULT_SUBTYPE: &str = "turn_result";
+/// Most UTF-16 units of an id or a stop reason in a turn result.
+const IDENTIFIER_UNITS_MAX: usize = 256;
 /// What `resultCode` says when the answer's text was cut (turn status seed).
 pub const RESULT_TEXT_TRUNCATED: &str = "RESULT_TEXT_TRUNCATED";
 
@@ -140,26 +142,40 @@ impl TurnResult {
         self
     }
 
-    /// Reads a payload. None unless it names a prompt, one of the three states and the time of the end; any other field
-    /// of the wrong type is left out.
+    /// Reads a payload. None unless it names a prompt, one of the three states and the time of the end, has an error if
+    /// and only if the state is one, and keeps to every bound: whatever breaks a rule of its writers was not written by
+    /// them.
     #[must_use]
     pub fn from_payload(payload: &Value) -> Option<Self> {
-        let fields = payload.as_object()?;
-        let state = TurnState::parse(fields.get("state")?.as_str()?)?;
-        let mut result = Self::new(text_of(fields, "promptId")?, state, millis_of(fields, "endedAt")?);
-        result.stop_reason = text_of(fields, "stopReason");
-        result.error = fields.get("error").and_then(TurnError::from_payload);
-        result.started_at = millis_of(fields, "startedAt");
-        result.cancelled_at = millis_of(fields, "cancelledAt");
-        result.prompt_text = text_of(fields, "promptText");
-        result.prompt_text_truncated = flag_of(fields, "promptTextTruncated");
-        result.result_text = text_of(fields, "resultText");
-        result.result_truncated = flag_of(fields, "resultTruncated");
-        result.result_code = text_of(fields, "resultCode");
-        result.originator_client_id = text_of(fields, "originatorClientId");
-        result.agent_stop_reason = text_of(fields, "agentStopReason");
-        result.partial_text = text_of(fields, "partialText");
-        Some(result)
+        let fields = Fields(payload.as_object()?);
+        let state = TurnState::parse(&fields.text("state", IDENTIFIER_UNITS_MAX)??)?;
+        let prompt_id = fields.text("promptId", IDENTIFIER_UNITS_MAX)?.filter(|id| !id.is_empty())?;
+        let result = Self {
+            prompt_id,
+            state,
+            stop_reason: fields.text("stopReason", IDENTIFIER_UNITS_MAX)?,
+            error: fields.error()?,
+            started_at: fields.millis("startedAt")?,
+            cancelled_at: fields.millis("cancelledAt")?,
+            ended_at: fields.millis("endedAt")??,
+            prompt_text: fields.text("promptText", TEXT_UNITS_MAX)?,
+            prompt_text_truncated: fields.flag("promptTextTruncated")?,
+            result_text: fields.text("resultText", TEXT_UNITS_MAX)?,
+            result_truncated: fields.flag("resultTruncated")?,
+            result_code: fields.text("resultCode", IDENTIFIER_UNITS_MAX)?,
+            originator_client_id: fields.text("originatorClientId", IDENTIFIER_UNITS_MAX)?,
+            agent_stop_reason: fields.text("agentStopReason", IDENTIFIER_UNITS_MAX)?,
+            partial_text: fields.text("partialText", TEXT_UNITS_MAX)?,
+        };
+        result.is_consistent().then_some(result)
+    }
+
+    fn is_consistent(&self) -> bool {
+        let code_is_known = match self.result_code.as_deref() {
+            Some(code) => code == RESULT_TEXT_TRUNCATED && self.result_truncated,
+            None => true,
+        };
+        code_is_known && self.error.is_some() == (self.state == TurnState::Error)
     }
 }
 
@@ -195,33 +211,45 @@ impl TurnError {
             code: code.map(|code| bounded(code, CODE_UNITS_MAX).text),
         }
     }
+}
 
-    fn from_payload(payload: &Value) -> Option<Self> {
-        let fields = payload.as_object()?;
-        // A numeric code becomes text (evidence rules, section 7).
-        let code = match fields.get("code") {
+/// The fields of a payload. Every read gives none when the field breaks a rule, and an inner none when it is not there.
+struct Fields<'a>(&'a Map<String, Value>);
+
+impl Fields<'_> {
+    fn text(&self, key: &str, units_max: usize) -> Option<Option<String>> {
+        match self.0.get(key) {
+            None => Some(None),
+            Some(Value::String(text)) => (!bounded(text, units_max).truncated).then(|| Some(text.clone())),
+            Some(_) => None,
+        }
+    }
+
+    fn flag(&self, key: &str) -> Option<bool> {
+        self.0.get(key).map_or(Some(false), Value::as_bool)
+    }
+
+    fn millis(&self, key: &str) -> Option<Option<u64>> {
+        match self.0.get(key) {
+            None => Some(None),
+            Some(value) => value.as_u64().or_else(|| whole_millis(value.as_f64()?)).map(Some),
+        }
+    }
+
+    fn error(&self) -> Option<Option<TurnError>> {
+        let Some(error) = self.0.get("error") else { return Some(None) };
+        let fields = Fields(error.as_object()?);
+        let message = fields.text("message", MESSAGE_UNITS_MAX)?.filter(|message| !message.is_empty())?;
+        let code = match fields.0.get("code") {
+            // A numeric code becomes text (evidence rules, section 7).
             Some(Value::Number(code)) => Some(code.to_string()),
-            Some(Value::String(code)) => Some(code.clone()),
-            _ => None,
+            _ => fields.text("code", CODE_UNITS_MAX)?,
         };
-        Some(Self { message: text_of(fields, "message")?, code })
+        Some(Some(TurnError { message, code }))
     }
 }
 
-fn text_of(fields: &Map<String, Value>, key: &str) -> Option<String> {
-    fields.get(key)?.as_str().map(str::to_owned)
-}
-
-fn flag_of(fields: &Map<String, Value>, key: &str) -> bool {
-    fields.get(key).and_then(Value::as_bool).unwrap_or(false)
-}
-
-/// A time of the format: whole milliseconds, however the number is written.
-fn millis_of(fields: &Map<String, Value>, key: &str) -> Option<u64> {
-    let value = fields.get(key)?;
-    value.as_u64().or_else(|| whole_millis(value.as_f64()?))
-}
-
+/// A time of the format, however the number is written. What is finer than a millisecond is cut off.
 fn whole_millis(number: f64) -> Option<u64> {
     /// The largest double below which every whole number is exact.
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;

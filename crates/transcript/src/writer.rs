@@ -142,7 +142,7 @@ impl Writer {
         at_ms: u64,
         body: &Body,
     ) -> Result<(), AppendError> {
-        let timestamp = timestamp(at_ms).ok_or(AppendError::Time { at_ms })?;
+        let timestamp = crate::time::to_text(at_ms).ok_or(AppendError::Time { at_ms })?;
         let (said, content) = body.into();
         let line = Line {
             uuid,
@@ -193,10 +193,4 @@ fn has_torn_tail(file: &mut File) -> io::Result<bool> {
     let mut last = [0];
     file.read_exact(&mut last)?;
     Ok(last != *b"\n")
-}
-
-/// ISO 8601 in UTC with milliseconds, as every record of the format carries it.
-fn timestamp(at_ms: u64) -> Option<String> {
-    let instant = jiff::Timestamp::from_millisecond(i64::try_from(at_ms).ok()?).ok()?;
-    Some(format!("{instant:.3}"))
 }

@@ -1,0 +1,80 @@
+use std::io::Write;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn file_of(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    file
+}
+
+fn backward(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let file = file_of(bytes);
+    let mut lines = Backward::new(&file, bytes.len() as u64);
+    let mut found = Vec::new();
+    while let Some(line) = lines.next().unwrap() {
+        let place = usize::try_from(line.span.start).unwrap()..usize::try_from(line.span.end).unwrap();
+        if let Some(held) = line.held {
+            assert_eq!(held, &bytes[place.clone()]);
+        }
+        found.push(bytes[place].to_vec());
+    }
+    assert_eq!(lines.read_from(), 0);
+    found.reverse();
+    found
+}
+
+fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let lines = bytes.split(|byte| is_line_end(*byte));
+    lines.filter(|line| !line.trim_ascii().is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+#[test]
+fn lines_end_at_lf_cr_and_crlf() {
+    for bytes in [&b""[..], b"\n\r\n", b"a", b"a\n", b"a\r\nb\rc\nd", b"\n\na\n \n\tb\r\r"] {
+        assert_eq!(backward(bytes), split(bytes), "{bytes:?}");
+    }
+}
+
+#[test]
+fn a_line_longer_than_any_block_is_held_whole() {
+    let long = vec![b'x'; 700_001];
+    let bytes = [b"first\n", &long[..], b"\nlast"].concat();
+    assert_eq!(backward(&bytes), split(&bytes));
+}
+
+#[test]
+fn a_line_too_long_to_be_held_is_known_by_its_place() {
+    let long = vec![b'x'; usize::try_from(HELD_BYTES_MAX).unwrap() + 1];
+    let bytes = [b"first\n", &long[..], b"\nlast\n"].concat();
+    let file = file_of(&bytes);
+    let mut lines = Backward::new(&file, bytes.len() as u64);
+    assert!(lines.next().unwrap().unwrap().held.is_some());
+    let middle = lines.next().unwrap().unwrap();
+    assert_eq!((middle.span, middle.held), (6..7 + HELD_BYTES_MAX, None));
+    assert_eq!(lines.next().unwrap().unwrap().held, Some(&b"first"[..]));
+    assert!(lines.next().unwrap().is_none());
+}
+
+#[test]
+fn lines_from_the_beginning_are_the_same_lines() {
+    let long = vec![b'x'; 200_001];
+    let bytes = [b"a\r\n\n", &long[..], b"\rb"].concat();
+    let file = file_of(&bytes);
+    let mut lines = Forward::new(&file, bytes.len() as u64);
+    let mut found = Vec::new();
+    while let Some(span) = lines.next().unwrap() {
+        let line = &bytes[usize::try_from(span.start).unwrap()..usize::try_from(span.end).unwrap()];
+        found.extend((!line.trim_ascii().is_empty()).then(|| line.to_vec()));
+    }
+    assert_eq!(found, split(&bytes));
+}
+
+proptest! {
+    #[test]
+    fn backward_lines_are_forward_lines(bytes in prop::collection::vec(prop::sample::select(b"ab \n\r".to_vec()), 0..200)) {
+        prop_assert_eq!(backward(&bytes), split(&bytes));
+    }
+}

@@ -1,0 +1,87 @@
+//! Whether a transcript may be read as this session's, in this workspace.
+
+use std::io;
+use std::path::{Component, Path};
+
+use thiserror::Error;
+
+use crate::branch::{Transcript, WINDOW_BYTES};
+use crate::record::Record;
+
+/// Where the worktrees of a workspace lie, seen from it.
+const WORKTREES: [&str; 2] = [".qwen", "worktrees"];
+
+/// Why a transcript does not load (evidence rules, section 2).
+#[derive(Debug, Error)]
+pub enum Absent {
+    /// There is no file, or nothing in it.
+    #[error("there is no transcript")]
+    NoFile,
+    /// No record in it is usable.
+    #[error("the transcript holds no usable record")]
+    NoRecord,
+    /// Its records belong to another session, or to several.
+    #[error("the transcript holds records of another session")]
+    TwoSessions,
+    /// It was begun in another workspace, or nobody knows where.
+    #[error("the transcript was begun in another workspace")]
+    ForeignWorkspace,
+    /// The system does not let us read it.
+    #[error("the transcript cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+}
+
+/// Whether the transcript at `path` loads as that of `session_id` in `workspace`. Looks at the first record and at the
+/// last [`WINDOW_BYTES`]; what lies between is not read.
+pub fn check(path: &Path, session_id: &str, workspace: &Path) -> Result<(), Absent> {
+    let transcript = open(path, session_id, workspace)?;
+    let branch = transcript.branch(WINDOW_BYTES)?;
+    if branch.session_id() == Some(session_id) { Ok(()) } else { Err(Absent::TwoSessions) }
+}
+
+/// Opens a transcript whose first record is this session's, in this workspace. Whether the rest belongs to the session
+/// too is for the reader to see as it reads.
+pub fn open(path: &Path, session_id: &str, workspace: &Path) -> Result<Transcript, Absent> {
+    let transcript = Transcript::open(path)?.ok_or(Absent::NoFile)?;
+    let first = transcript.first_record()?.ok_or(Absent::NoRecord)?;
+    if !begins_in(&first, workspace) {
+        return Err(Absent::ForeignWorkspace);
+    }
+    if first.session_id != session_id {
+        return Err(Absent::TwoSessions);
+    }
+    Ok(transcript)
+}
+
+/// Whether the record was written in the workspace or in one of its worktrees.
+fn begins_in(record: &Record, workspace: &Path) -> bool {
+    let Some(cwd) = record.cwd.as_deref().map(Path::new) else { return false };
+    cwd == workspace || is_worktree(cwd, workspace)
+}
+
+fn is_worktree(cwd: &Path, workspace: &Path) -> bool {
+    let Ok(inside) = cwd.strip_prefix(workspace.join(WORKTREES.iter().collect::<std::path::PathBuf>())) else {
+        return false;
+    };
+    let mut steps = inside.components().peekable();
+    steps.peek().is_some() && steps.all(|step| matches!(step, Component::Normal(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worktree_lies_below_its_own_folder() {
+        for (cwd, is_one) in [
+            ("/ws/.qwen/worktrees/a", true),
+            ("/ws/.qwen/worktrees/a/src", true),
+            ("/ws/.qwen/worktrees", false),
+            ("/ws/.qwen/worktrees/../../etc", false),
+            ("/ws/src", false),
+            ("/wsx/.qwen/worktrees/a", false),
+        ] {
+            assert_eq!(is_worktree(Path::new(cwd), Path::new("/ws")), is_one, "{cwd}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The model's history, as far as it can be read off the branch (wire, section 16.6).
+
+use std::collections::VecDeque;
+
+use crate::interruption::HISTORY_TAIL_ENTRIES;
+use crate::record::{Goal, GoalEnd, Kind, MID_TURN, Message, Payload, Record, Role, SlashCommand, Snapshot};
+
+/// How many entries the records at hand must give before the walk back may stop. The oldest one may lack what it was
+/// merged from, so one more than is asked for is needed, and one more for the command that a note may take out.
+const ENTRIES_WANTED: usize = HISTORY_TAIL_ENTRIES + 2;
+
+/// The history cannot be built: a message's parts are no list of objects, or a snapshot is no history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unreadable;
+
+/// The end of the model's history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct History {
+    /// At most the last [`HISTORY_TAIL_ENTRIES`] entries, oldest first.
+    pub entries: Vec<Message>,
+    /// Whether the last entry is a tool's answer that ended a turn for a goal: nothing is open, and nothing was said
+    /// (evidence rules, section 9).
+    pub is_closed_by_goal: bool,
+    /// The uuids of commands that the session answered by itself, so that they left the history again.
+    pub answered: Vec<String>,
+}
+
+/// Collects what the end of the history is made from, newest record first.
+#[derive(Debug, Default)]
+pub struct HistoryTail {
+    /// Oldest first.
+    records: VecDeque<Record>,
+    entries: usize,
+    taken_out: usize,
+    is_complete: bool,
+    is_from_the_beginning: bool,
+}
+
+impl HistoryTail {
+    /// Whether nothing further back can change the end of the history.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Says that the branch has no further record.
+    pub fn reach_the_beginning(&mut self) {
+        self.is_from_the_beginning |= !self.is_complete;
+        self.is_complete = true;
+    }
+
+    /// Takes the next record towards the beginning.
+    pub fn push(&mut self, record: &Record) {
+        if self.is_complete {
+            return;
+        }
+        match &record.payload {
+            _ if record.is_material() => self.entries += usize::from(!record.is(MID_TURN)),
+            Payload::SlashCommand(command) => self.taken_out += usize::from(command.answered.is_some()),
+            Payload::Compression(Snapshot::Entries(_) | Snapshot::Unreadable) => {
+                self.is_complete = true;
+                self.is_from_the_beginning = true;
+            }
+            Payload::GoalEnd(_) => {}
+            _ => return,
+        }
+        self.records.push_front(record.clone());
+        self.is_complete |= self.entries >= ENTRIES_WANTED + self.taken_out;
+    }
+
+    /// The history as it ends now.
+    pub fn finish(&self) -> Result<History, Unreadable> {
+        let mut history = Accumulator { is_from_the_beginning: self.is_from_the_beginning, ..Accumulator::default() };
+        for record in &self.records {
+            history.add(record)?;
+        }
+        Ok(history.finish())
+    }
+}
+
+/// Builds a history in the order of the branch.
+#[derive(Default)]
+struct Accumulator {
+    entries: Vec<Message>,
+    /// The record that made the last entry, while a note may still refer to it.
+    last: Option<Record>,
+    is_closed_by_goal: bool,
+    answered: Vec<String>,
+    is_from_the_beginning: bool,
+}
+
+impl Accumulator {
+    fn add(&mut self, record: &Record) -> Result<(), Unreadable> {
+        match &record.payload {
+            _ if record.is_material() => self.add_message(record),
+            Payload::SlashCommand(command) => {
+                self.take_out(command);
+                Ok(())
+            }
+            Payload::GoalEnd(end) => {
+                self.is_closed_by_goal |= self.closes_last(record.goal.as_ref(), end);
+                Ok(())
+            }
+            Payload::Compression(snapshot) => self.replace(snapshot),
+            _ => Ok(()),
+        }
+    }
+
+    fn add_message(&mut self, record: &Record) -> Result<(), Unreadable> {
+        let Some(message) = &record.message else { return Ok(()) };
+        if !message.is_readable {
+            return Err(Unreadable);
+        }
+        match self.entries.pop() {
+            Some(before) if record.is(MID_TURN) && before.role == Role::User && !self.is_closed_by_goal => {
+                self.entries.push(before.joined(message.clone()));
+            }
+            before => {
+                self.entries.extend(before);
+                self.entries.push(message.clone());
+            }
+        }
+        self.is_closed_by_goal = false;
+        self.last = Some(record.clone());
+        Ok(())
+    }
+
+    /// A command that the session answered by itself is no part of the history. Any command is a fence: a later note
+    /// does not refer to what was asked before it.
+    fn take_out(&mut self, command: &SlashCommand) {
+        let Some(asked) = self.last.take_if(|last| last.kind == Kind::User) else { return };
+        let is_plain = asked.subtype.is_none();
+        if is_plain && asked.message.is_some_and(|said| said.role == Role::User && said.is_only(command.answered)) {
+            self.entries.pop();
+            self.answered.push(asked.uuid);
+        }
+    }
+
+    /// Whether the note ends the turn whose tool gave the last answer.
+    fn closes_last(&self, permit: Option<&Goal>, end: &GoalEnd) -> bool {
+        let Some((id, last)) = end.tool_call_id.as_ref().zip(self.last.as_ref()) else { return false };
+        let is_same_turn = permit.is_some() && last.goal.as_ref() == permit;
+        let answers = |message: &Message| message.responses.contains(id);
+        last.kind == Kind::ToolResult
+            && is_same_turn
+            && last.message.as_ref().is_some_and(answers)
+            && self.is_unique(id)
+    }
+
+    /// Whether the call was made once and answered once. Where the beginning of the history is not at hand, the call may
+    /// stand there.
+    fn is_unique(&self, id: &str) -> bool {
+        let calls = self.entries.iter().flat_map(|entry| &entry.calls).filter(|call| call.id.as_deref() == Some(id));
+        let calls = calls.count();
+        let responses = self.entries.iter().flat_map(|entry| &entry.responses).filter(|answered| *answered == id);
+        responses.count() == 1 && (calls == 1 || calls == 0 && !self.is_from_the_beginning)
+    }
+
+    fn replace(&mut self, snapshot: &Snapshot) -> Result<(), Unreadable> {
+        match snapshot {
+            Snapshot::Absent => return Ok(()),
+            Snapshot::Entries(entries) if entries.iter().all(|entry| entry.is_readable) => {
+                self.entries.clone_from(entries);
+            }
+            Snapshot::Entries(_) | Snapshot::Unreadable => return Err(Unreadable),
+        }
+        self.last = None;
+        self.is_closed_by_goal = false;
+        Ok(())
+    }
+
+    fn finish(mut self) -> History {
+        self.entries.drain(..self.entries.len().saturating_sub(HISTORY_TAIL_ENTRIES));
+        History { entries: self.entries, is_closed_by_goal: self.is_closed_by_goal, answered: self.answered }
+    }
+}

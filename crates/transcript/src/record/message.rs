@@ -1,0 +1,311 @@
+//! What was said: who, and of what kind its parts are. The parts themselves stay in the file.
+
+use std::ops::Range;
+
+use super::NAME_BYTES_MAX;
+use crate::json::{Bytes, Read, Reader, Sink, Start};
+
+/// Most function calls, and most function responses, of one message that are named. An agent makes a few at a time;
+/// the rest of an absurd message still counts, without its names.
+const CALLS_MAX: usize = 1_000;
+
+/// Who speaks to the model, or the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// What the model is told.
+    User,
+    /// What the model says.
+    Model,
+    /// Neither.
+    Other,
+}
+
+/// A function the model called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The id its answer will carry; none when it is missing or empty, so that no answer can be matched.
+    pub id: Option<String>,
+    /// The function's name.
+    pub name: Option<String>,
+}
+
+/// A text, told apart from others without keeping it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    hash: u64,
+    bytes: u64,
+}
+
+/// One message, or one entry of the model's history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// The functions called in it, in order.
+    pub calls: Vec<Call>,
+    /// The ids of the calls answered in it, in order.
+    pub responses: Vec<String>,
+    /// Where it stands in the file, in bytes: one range for each piece it was joined from.
+    pub spans: Vec<Range<u64>>,
+    pub(crate) parts: usize,
+    reminders: usize,
+    notifications: usize,
+    has_call: bool,
+    /// The only part, if that is a text and nothing else.
+    only_text: Option<Mark>,
+    /// Whether its parts are a list of objects, as every reader of the format assumes.
+    pub(crate) is_readable: bool,
+}
+
+impl Message {
+    fn empty(span: Range<u64>) -> Self {
+        Self {
+            role: Role::Other,
+            calls: Vec::new(),
+            responses: Vec::new(),
+            spans: vec![span],
+            parts: 0,
+            reminders: 0,
+            notifications: 0,
+            has_call: false,
+            only_text: None,
+            is_readable: true,
+        }
+    }
+
+    /// Whether it is a reminder of the session and nothing else: every part one `<system-reminder>…</system-reminder>`.
+    #[must_use]
+    pub fn is_reminder(&self) -> bool {
+        self.parts > 0 && self.reminders == self.parts
+    }
+
+    /// Whether it tells the model of work in the background and nothing else: every part one
+    /// `<task-notification>…</task-notification>`.
+    #[must_use]
+    pub fn is_notification(&self) -> bool {
+        self.role == Role::User && self.parts > 0 && self.notifications == self.parts
+    }
+
+    /// Whether any function is called in it, with an id or without.
+    #[must_use]
+    pub fn has_call(&self) -> bool {
+        self.has_call
+    }
+
+    /// Whether it says this text and nothing else.
+    pub(crate) fn is_only(&self, text: Option<Mark>) -> bool {
+        self.parts == 1 && text.is_some() && self.only_text == text
+    }
+
+    /// The message with the parts of another one behind its own.
+    #[must_use]
+    pub(crate) fn joined(mut self, later: Self) -> Self {
+        self.calls.extend(later.calls);
+        self.responses.extend(later.responses);
+        self.spans.extend(later.spans);
+        self.parts += later.parts;
+        self.reminders += later.reminders;
+        self.notifications += later.notifications;
+        self.has_call |= later.has_call;
+        self.only_text = self.only_text.or(later.only_text);
+        self.is_readable &= later.is_readable;
+        self
+    }
+
+    fn add(&mut self, part: Part) {
+        self.parts += 1;
+        self.reminders += usize::from(part.text.is_some_and(|text| text.is_reminder));
+        self.notifications += usize::from(part.text.is_some_and(|text| text.is_notification));
+        self.only_text = part.text.filter(|_| part.is_only_text).map(|text| text.mark);
+        self.has_call |= part.call.is_some();
+        self.calls.extend(part.call.filter(|_| self.calls.len() < CALLS_MAX));
+        self.responses.extend(part.response.filter(|_| self.responses.len() < CALLS_MAX));
+    }
+}
+
+/// Reads a message; none when the value is no object.
+pub(super) fn read<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Message>> {
+    if reader.start()? != Start::Object {
+        return reader.skip().map(|()| None);
+    }
+    let start = reader.bytes.offset();
+    let mut message = Message::empty(start..start);
+    reader.object(|key, reader| match key {
+        "role" => {
+            message.role = role(reader.text(16)?.as_deref());
+            Ok(())
+        }
+        "parts" => {
+            let span = message.spans[0].clone();
+            message = Message { role: message.role, ..Message::empty(span) };
+            read_parts(reader, &mut message)
+        }
+        _ => reader.skip(),
+    })?;
+    message.spans[0].end = reader.bytes.offset();
+    Ok(Some(message))
+}
+
+fn role(word: Option<&str>) -> Role {
+    match word {
+        Some("user") => Role::User,
+        Some("model") => Role::Model,
+        _ => Role::Other,
+    }
+}
+
+fn read_parts<B: Bytes>(reader: &mut Reader<B>, message: &mut Message) -> Read<()> {
+    match reader.start()? {
+        Start::Array => reader.array(|reader| {
+            match read_part(reader)? {
+                Some(part) => message.add(part),
+                None => message.is_readable = false,
+            }
+            Ok(())
+        }),
+        Start::Word => {
+            message.is_readable = reader.word()? == "null";
+            Ok(())
+        }
+        Start::String | Start::Object => {
+            message.is_readable = false;
+            reader.skip()
+        }
+    }
+}
+
+#[derive(Default)]
+struct Part {
+    text: Option<TextShape>,
+    is_only_text: bool,
+    call: Option<Call>,
+    response: Option<String>,
+}
+
+fn read_part<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Part>> {
+    if reader.start()? != Start::Object {
+        return reader.skip().map(|()| None);
+    }
+    let mut part = Part { is_only_text: true, ..Part::default() };
+    reader.object(|key, reader| {
+        part.is_only_text &= key == "text";
+        match key {
+            "text" => part.text = text_shape(reader)?,
+            "functionCall" => part.call = call(reader)?,
+            "functionResponse" => part.response = call(reader)?.and_then(|answered| answered.id),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(Some(part))
+}
+
+/// A call, or its answer. Anything that is there at all is one, whatever it is; null, false, zero and the empty text
+/// are not there.
+fn call<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Call>> {
+    let nameless = Call { id: None, name: None };
+    match reader.start()? {
+        Start::Object => {}
+        Start::String => {
+            return Ok(reader.text(NAME_BYTES_MAX)?.is_none_or(|text| !text.is_empty()).then_some(nameless));
+        }
+        Start::Word => return Ok((!is_falsy(&reader.word()?)).then_some(nameless)),
+        Start::Array => return reader.skip().map(|()| Some(nameless)),
+    }
+    let mut call = nameless;
+    reader.object(|key, reader| {
+        match key {
+            "id" => call.id = super::name(reader)?,
+            "name" => call.name = reader.text(NAME_BYTES_MAX)?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(Some(call))
+}
+
+/// Whether a browser takes the word for "not there".
+fn is_falsy(word: &str) -> bool {
+    matches!(word, "null" | "false") || word.parse() == Ok(0.0)
+}
+
+/// What a text is, as far as anyone asks.
+#[derive(Debug, Clone, Copy)]
+struct TextShape {
+    mark: Mark,
+    is_reminder: bool,
+    is_notification: bool,
+}
+
+fn text_shape<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<TextShape>> {
+    if reader.start()? != Start::String {
+        return reader.skip().map(|()| None);
+    }
+    let mut outline = Outline::default();
+    reader.string(&mut outline)?;
+    Ok(Some(TextShape {
+        mark: outline.mark,
+        is_reminder: outline.is_wrapped_in("<system-reminder>", "</system-reminder>"),
+        is_notification: outline.is_wrapped_in("<task-notification>", "</task-notification>"),
+    }))
+}
+
+/// Takes the next value; its mark when it is a text.
+pub(super) fn mark<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Mark>> {
+    Ok(text_shape(reader)?.map(|shape| shape.mark))
+}
+
+/// Bytes of a text's beginning and end that are looked at: more than the longest tag.
+const EDGE_BYTES: usize = 64;
+
+/// The beginning and the end of a text, and its mark.
+struct Outline {
+    mark: Mark,
+    head: Vec<u8>,
+    /// The end, white space behind it left out.
+    tail: Vec<u8>,
+    /// White space that may turn out to be inside.
+    has_gap: bool,
+}
+
+impl Default for Outline {
+    fn default() -> Self {
+        // The offset basis of the FNV-1a hash.
+        let mark = Mark { hash: 0xcbf2_9ce4_8422_2325, bytes: 0 };
+        Self { mark, head: Vec::new(), tail: Vec::new(), has_gap: false }
+    }
+}
+
+impl Outline {
+    fn is_wrapped_in(&self, open: &str, close: &str) -> bool {
+        let end = String::from_utf8_lossy(&self.tail);
+        let end = end.trim_end_matches(|last: char| last.is_whitespace() || last == '\u{feff}');
+        self.head.starts_with(open.as_bytes()) && end.ends_with(close)
+    }
+
+    fn extend_tail(&mut self, piece: &[u8]) {
+        let content = piece.trim_ascii_end();
+        if !content.is_empty() {
+            if self.has_gap {
+                self.tail.push(b' ');
+            }
+            self.tail.extend_from_slice(&content[content.len().saturating_sub(EDGE_BYTES)..]);
+            self.tail.drain(..self.tail.len().saturating_sub(EDGE_BYTES));
+            self.has_gap = false;
+        }
+        self.has_gap |= content.len() < piece.len();
+    }
+}
+
+impl Sink for Outline {
+    fn push(&mut self, piece: &[u8]) {
+        for byte in piece {
+            // One step of the FNV-1a hash: the marks of a session's own texts need to differ, not to resist anyone.
+            self.mark.hash = (self.mark.hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        self.mark.bytes += piece.len() as u64;
+        let wanted = EDGE_BYTES.saturating_sub(self.head.len()).min(piece.len());
+        self.head.extend_from_slice(&piece[..wanted]);
+        self.extend_tail(piece);
+    }
+}

@@ -1,0 +1,87 @@
+//! The records of one line: the line itself, or what can be saved of it.
+
+use std::fs::File;
+use std::io;
+
+use crate::json::{Bytes, FileBytes, Malformed, Read, Reader, SliceBytes, Start};
+use crate::lines::Line;
+use crate::record::{self, Record};
+
+/// How many times its own length a damaged line may cost. An honest fragment is read once for each object that is left
+/// open in it, and then once more for what was glued behind it; a line that costs more is made to cost, and what has
+/// not been found by then is lost.
+const WORK_FACTOR: u64 = 32;
+/// What a short damaged line may cost in any case, in bytes.
+const WORK_BYTES_MIN: u64 = 64 * 1024;
+
+/// The usable records of a line, in their order (evidence rules, section 2). A line that is one JSON value is one record
+/// or none. Any other line is searched for objects, and every one that is whole counts, so that a record glued behind a
+/// torn fragment is not lost.
+pub(crate) fn records(file: &File, line: &Line<'_>) -> io::Result<Vec<Record>> {
+    match line.held {
+        Some(held) => records_of(SliceBytes::new(held, line.span.start)),
+        None => records_of(FileBytes::new(file, line.span.clone())),
+    }
+}
+
+fn records_of<B: Bytes>(mut bytes: B) -> io::Result<Vec<Record>> {
+    skip_byte_order_mark(&mut bytes);
+    let start = bytes.offset();
+    let mut reader = Reader::new(bytes);
+    let found = match whole_line(&mut reader) {
+        Ok(record) => record.into_iter().collect(),
+        Err(Malformed) => {
+            reader.bytes.seek(start);
+            salvaged(&mut reader)
+        }
+    };
+    match reader.bytes.take_error() {
+        Some(error) => Err(error),
+        None => Ok(found),
+    }
+}
+
+fn whole_line<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Record>> {
+    let record = match reader.start()? {
+        Start::Object => record::read(reader)?,
+        Start::Array | Start::String | Start::Word => reader.skip().map(|()| None)?,
+    };
+    if reader.is_at_end() { Ok(record) } else { Err(Malformed) }
+}
+
+fn salvaged<B: Bytes>(reader: &mut Reader<B>) -> Vec<Record> {
+    let mut found = Vec::new();
+    let line_start = reader.bytes.offset();
+    let mut work = 0;
+    while let Some(start) = next_brace(&mut reader.bytes) {
+        let read = record::read(reader);
+        let end = reader.bytes.offset();
+        work += end - start;
+        match read {
+            Ok(record) => found.extend(record),
+            Err(Malformed) if work > WORK_BYTES_MIN && work > WORK_FACTOR * (end - line_start) => break,
+            Err(Malformed) => reader.bytes.seek(start + 1),
+        }
+    }
+    found
+}
+
+fn next_brace(bytes: &mut impl Bytes) -> Option<u64> {
+    loop {
+        match bytes.peek()? {
+            b'{' => return Some(bytes.offset()),
+            _ => bytes.bump(),
+        }
+    }
+}
+
+fn skip_byte_order_mark(bytes: &mut impl Bytes) {
+    let start = bytes.offset();
+    for expected in *b"\xef\xbb\xbf" {
+        if bytes.peek() != Some(expected) {
+            bytes.seek(start);
+            return;
+        }
+        bytes.bump();
+    }
+}

@@ -1,0 +1,137 @@
+//! The time a record carries.
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+/// Milliseconds since the epoch of an ISO 8601 instant, cut to whole milliseconds: date, `T`, time and an offset. None
+/// for anything else: a text that only looks like a date, or one whose zone nobody knows, dates nothing (evidence
+/// rules, section 2).
+pub(crate) fn parse_millis(text: &str) -> Option<i64> {
+    let mut left = text.as_bytes();
+    let year = digits(&mut left, 4)?;
+    let month = after(&mut left, b'-')?;
+    let day = after(&mut left, b'-')?;
+    literal(&mut left, b'T')?;
+    let hour = digits(&mut left, 2)?;
+    let minute = after(&mut left, b':')?;
+    let second = if left.first() == Some(&b':') { after(&mut left, b':')? } else { 0 };
+    let milli = fraction(&mut left)?;
+    let offset_minutes = offset(&mut left)?;
+    if !left.is_empty() {
+        return None;
+    }
+    let narrow = |number: i64| i8::try_from(number).ok();
+    let civil = DateTime::new(
+        i16::try_from(year).ok()?,
+        narrow(month)?,
+        narrow(day)?,
+        narrow(hour)?,
+        narrow(minute)?,
+        narrow(second)?,
+        0,
+    );
+    let instant = TimeZone::UTC.to_timestamp(civil.ok()?).ok()?;
+    Some(instant.as_millisecond() + milli - offset_minutes * 60_000)
+}
+
+/// ISO 8601 in UTC with milliseconds, as every record of the format carries it. None for a time no timestamp can say.
+pub(crate) fn to_text(at_ms: u64) -> Option<String> {
+    let instant = jiff::Timestamp::from_millisecond(i64::try_from(at_ms).ok()?).ok()?;
+    Some(format!("{instant:.3}"))
+}
+
+fn after(left: &mut &[u8], separator: u8) -> Option<i64> {
+    literal(left, separator)?;
+    digits(left, 2)
+}
+
+fn literal(left: &mut &[u8], byte: u8) -> Option<()> {
+    *left = left.strip_prefix(&[byte])?;
+    Some(())
+}
+
+fn digits(left: &mut &[u8], count: usize) -> Option<i64> {
+    let (number, rest) = left.split_at_checked(count)?;
+    *left = rest;
+    number.iter().try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
+}
+
+/// The milliseconds of a fraction of a second; further digits are cut off, not rounded.
+fn fraction(left: &mut &[u8]) -> Option<i64> {
+    let Some(rest) = left.strip_prefix(b".") else { return Some(0) };
+    let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if count == 0 {
+        return None;
+    }
+    let padded = rest[..count].iter().copied().chain(*b"00").take(3);
+    *left = &rest[count..];
+    Some(padded.fold(0, |sum, byte| sum * 10 + i64::from(byte - b'0')))
+}
+
+/// Minutes east of UTC.
+fn offset(left: &mut &[u8]) -> Option<i64> {
+    let (sign, rest) = left.split_first()?;
+    *left = rest;
+    let direction = match sign {
+        b'Z' => return Some(0),
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let hours = digits(left, 2)?;
+    let minutes = if left.first() == Some(&b':') { after(left, b':')? } else { digits(left, 2)? };
+    (hours < 24 && minutes < 60).then_some(direction * (hours * 60 + minutes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_is_cut_to_milliseconds() {
+        for (text, millis) in [
+            ("1970-01-01T00:00:00.000Z", 0),
+            ("1969-12-31T23:59:59.998Z", -2),
+            ("2026-11-29T18:33:40.001Z", 1_795_977_220_001),
+            ("2026-11-29T18:33:40Z", 1_795_977_220_000),
+            ("2026-11-29T18:33Z", 1_795_977_180_000),
+            ("2026-11-29T18:33:40.0019999Z", 1_795_977_220_001),
+            ("2026-11-29T18:33:40.1Z", 1_795_977_220_100),
+            ("2026-11-29T20:33:40.001+02:00", 1_795_977_220_001),
+            ("2026-11-29T13:03:40.001-0530", 1_795_977_220_001),
+            ("2024-02-29T00:00:00Z", 1_709_164_800_000),
+        ] {
+            assert_eq!(parse_millis(text), Some(millis), "{text}");
+        }
+    }
+
+    #[test]
+    fn whatever_names_no_instant_is_undated() {
+        for text in [
+            "",
+            "yesterday",
+            "2026-13-40T99:00:00.000Z",
+            "2023-02-29T00:00:00Z",
+            "2026-11-29",
+            "2026-11-29T18:33:40.001",
+            "2026-11-29 18:33:40Z",
+            "2026-11-29T18:33:60Z",
+            "2026-11-29T18:33:40.Z",
+            "2026-11-29T18:33:40.001Z ",
+            "2026-11-29T18:33:40+25:00",
+            "1795977220001",
+        ] {
+            assert_eq!(parse_millis(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for at_ms in [0, 1, 1_795_977_220_001, 253_402_207_199_999] {
+            let text = to_text(at_ms).unwrap();
+            assert_eq!(parse_millis(&text).map(i64::unsigned_abs), Some(at_ms), "{text}");
+        }
+        assert_eq!(to_text(1_795_977_220_001).as_deref(), Some("2026-11-29T18:33:40.001Z"));
+        assert_eq!(to_text(u64::MAX), None);
+    }
+}

@@ -1,0 +1,196 @@
+//! What each message from the client does.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use acp::rpc_error::{INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR};
+use acp::schema::{
+    AgentCapabilities, Implementation, InitializeResponse, ListSessionsResponse, NewSessionResponse,
+    RequestPermissionRequest, SessionCapabilities, SessionCloseCapabilities, SessionInfo, SessionListCapabilities,
+    SessionResumeCapabilities,
+};
+use acp::{Kind, Message, Outcome, Pending, ProtocolVersion, RequestId, RpcError, compose, string_at};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::options::AgentOptions;
+use crate::out::Outbox;
+use crate::prompt;
+use crate::session::{Session, Sessions};
+use crate::turn::Turn;
+
+/// The client's answer to something we asked.
+pub(crate) type Answer = Result<String, RpcError>;
+
+/// One client and everything it has made here.
+pub(crate) struct Connection {
+    /// Everything we say.
+    pub(crate) out: Outbox,
+    options: AgentOptions,
+    // Held for a few field accesses at a time and never across an await, so a plain mutex does.
+    state: Mutex<State>,
+}
+
+struct State {
+    sessions: Sessions,
+    asked: Pending<oneshot::Sender<Answer>>,
+}
+
+impl Connection {
+    pub(crate) fn new(out: Outbox, options: AgentOptions) -> Self {
+        let sessions = Sessions::new(options.session_prefix.clone());
+        Self { out, options, state: Mutex::new(State { sessions, asked: Pending::new() }) }
+    }
+
+    /// Ends the process, as the embedding program understands it.
+    pub(crate) fn die(&self) {
+        (self.options.die)();
+    }
+
+    /// Tells the client that a line of its could not be used.
+    pub(crate) async fn refuse_line(&self, reason: &str) {
+        let error = RpcError::new(PARSE_ERROR, reason);
+        self.out.say(compose::error_response(&RequestId::null(), &error)).await;
+    }
+
+    /// Takes one message. A prompt gives a turn, which the caller runs.
+    pub(crate) async fn receive(self: &Arc<Self>, message: &Message) -> Option<Turn> {
+        let params = message.params().unwrap_or("{}");
+        match message.kind() {
+            Kind::Request { id, method } => return self.request(id, method, params).await,
+            Kind::Notification { method } if method == "session/cancel" => self.cancel(params),
+            Kind::Notification { .. } => (),
+            Kind::Response { id } => self.answered(id.as_ref(), message.outcome()),
+        }
+        None
+    }
+
+    /// Asks and gives the place where its answer will come.
+    pub(crate) async fn ask_permission(&self, request: &RequestPermissionRequest) -> oneshot::Receiver<Answer> {
+        let (sender, receiver) = oneshot::channel();
+        let number = self.state().asked.insert(sender);
+        self.out.say(compose::request(number, "session/request_permission", request)).await;
+        receiver
+    }
+
+    /// Looks at a session, or changes it. `None` when it has been closed meanwhile.
+    pub(crate) fn with_session<T>(&self, id: &str, look: impl FnOnce(&mut Session) -> T) -> Option<T> {
+        self.state().sessions.get(id).ok().map(look)
+    }
+
+    async fn request(self: &Arc<Self>, id: &RequestId, method: &str, params: &str) -> Option<Turn> {
+        if method == "session/prompt" {
+            match self.prompt(id, params) {
+                Ok(turn) => return Some(turn),
+                Err(error) => self.out.say(compose::error_response(id, &error)).await,
+            }
+            return None;
+        }
+        let line = match self.reply(method, params).await {
+            Ok(result) => compose::response(id, &result),
+            Err(error) => compose::error_response(id, &error),
+        };
+        self.out.say(line).await;
+        None
+    }
+
+    /// The result of every request but the prompt, whose result comes later.
+    async fn reply(&self, method: &str, params: &str) -> Result<Value, RpcError> {
+        match method {
+            "initialize" => Ok(json!(introduction())),
+            "session/new" => self.new_session(params),
+            "session/load" => self.load(params).await,
+            "session/resume" => self.resume(params),
+            "session/list" => Ok(self.list(params)),
+            "session/close" => {
+                let id = session_id(params)?;
+                self.state().sessions.close(&id).map(|()| json!({}))
+            }
+            unknown => Err(RpcError::new(METHOD_NOT_FOUND, format!("no method {unknown:?}"))),
+        }
+    }
+
+    fn new_session(&self, params: &str) -> Result<Value, RpcError> {
+        let cwd = string_at(params, &["cwd"]).map(PathBuf::from).filter(|cwd| cwd.is_absolute());
+        let cwd = cwd.ok_or_else(|| RpcError::new(INVALID_PARAMS, "cwd must be an absolute path"))?;
+        let id = self.state().sessions.make(cwd)?;
+        Ok(json!(NewSessionResponse::new(id)))
+    }
+
+    /// Says the whole history again before the answer, as the protocol has it.
+    async fn load(&self, params: &str) -> Result<Value, RpcError> {
+        let id = session_id(params)?;
+        let lines = self.state().sessions.get(&id)?.history.lines();
+        for line in lines {
+            self.out.say(line).await;
+        }
+        Ok(json!({}))
+    }
+
+    fn resume(&self, params: &str) -> Result<Value, RpcError> {
+        self.state().sessions.get(&session_id(params)?).map(|_| json!({}))
+    }
+
+    fn list(&self, params: &str) -> Value {
+        let cwd = string_at(params, &["cwd"]);
+        let listed = self.state().sessions.list(cwd.as_deref().map(Path::new));
+        let sessions = listed.into_iter().map(|(id, cwd)| SessionInfo::new(id, cwd)).collect();
+        json!(ListSessionsResponse::new(sessions))
+    }
+
+    fn prompt(self: &Arc<Self>, id: &RequestId, params: &str) -> Result<Turn, RpcError> {
+        let session_id = session_id(params)?;
+        let blocks = prompt::blocks(params)
+            .ok_or_else(|| RpcError::new(INVALID_PARAMS, "prompt must be a list of content blocks"))?;
+        let mut state = self.state();
+        let started = state.sessions.start(&session_id)?;
+        let history = &mut state.sessions.get(&session_id)?.history;
+        blocks.iter().for_each(|block| history.push(said_by_user(&session_id, block)));
+        drop(state);
+        let text = prompt::text(&blocks);
+        Ok(Turn::new(Arc::clone(self), session_id, id.clone(), started, text))
+    }
+
+    fn cancel(&self, params: &str) {
+        if let Some(id) = string_at(params, &["sessionId"]) {
+            self.with_session(&id, |session| session.cancel());
+        }
+    }
+
+    fn answered(&self, id: Option<&RequestId>, outcome: Option<Outcome<'_>>) {
+        let waiting = id.and_then(|id| self.state().asked.take(id));
+        let (Some(waiting), Some(outcome)) = (waiting, outcome) else { return };
+        // The turn may have been cancelled and no longer listen.
+        let _ = waiting.send(match outcome {
+            Outcome::Result(raw) => Ok(raw.to_owned()),
+            Outcome::Error(error) => Err(error),
+        });
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn introduction() -> InitializeResponse {
+    let sessions = SessionCapabilities::new()
+        .list(SessionListCapabilities::new())
+        .resume(SessionResumeCapabilities::new())
+        .close(SessionCloseCapabilities::new());
+    InitializeResponse::new(ProtocolVersion::V1)
+        .agent_capabilities(AgentCapabilities::new().load_session(true).session_capabilities(sessions))
+        .agent_info(
+            Implementation::new("turnd-agent", env!("CARGO_PKG_VERSION")).title("turnd's scripted agent".to_owned()),
+        )
+}
+
+fn session_id(params: &str) -> Result<String, RpcError> {
+    string_at(params, &["sessionId"]).ok_or_else(|| RpcError::new(INVALID_PARAMS, "sessionId is missing"))
+}
+
+/// The update by which a loaded session shows what the user said, whatever kind of block it was.
+fn said_by_user(session_id: &str, block: &Value) -> Bytes {
+    let update = json!({"sessionUpdate": "user_message_chunk", "content": block});
+    compose::notification("session/update", &json!({"sessionId": session_id, "update": update}))
+}

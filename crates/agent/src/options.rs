@@ -1,0 +1,27 @@
+//! What the program around the agent decides.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Settings of one agent.
+#[derive(Clone)]
+pub struct AgentOptions {
+    /// What the `die` script does to the process. It is expected not to return; where it does, as
+    /// in a test, [`run`](crate::run) returns at once and says no more.
+    pub die: Arc<dyn Fn() + Send + Sync>,
+    /// Session ids are this and a number. Ids of two processes differ only if this does.
+    pub session_prefix: String,
+}
+
+impl Default for AgentOptions {
+    /// Death that only ends [`run`](crate::run), and ids `scripted-1`, `scripted-2`, and so on.
+    fn default() -> Self {
+        Self { die: Arc::new(|| ()), session_prefix: "scripted-".to_owned() }
+    }
+}
+
+impl fmt::Debug for AgentOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentOptions").field("session_prefix", &self.session_prefix).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,168 @@
+//! One turn: what a script can do while it plays.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::schema::{
+    ContentBlock, ContentChunk, PromptResponse, RequestPermissionRequest, SessionNotification, SessionUpdate,
+    StopReason, ToolCallUpdate,
+};
+use acp::{RequestId, compose};
+use bytes::Bytes;
+use tokio::sync::watch;
+
+use crate::connection::Connection;
+use crate::ending::{Cancelled, Ending};
+use crate::permission::{self, Choice, Decision};
+use crate::script;
+use crate::session::Started;
+
+/// A prompt on its way to its answer.
+pub(crate) struct Turn {
+    connection: Arc<Connection>,
+    session_id: String,
+    request_id: RequestId,
+    number: u64,
+    cancelled: watch::Receiver<bool>,
+    deaf: bool,
+    text: String,
+}
+
+impl Turn {
+    pub(crate) fn new(
+        connection: Arc<Connection>,
+        session_id: String,
+        request_id: RequestId,
+        started: Started,
+        text: String,
+    ) -> Self {
+        let Started { turn: number, cancelled } = started;
+        Self { connection, session_id, request_id, number, cancelled, deaf: false, text }
+    }
+
+    /// Plays the script that the prompt names and gives the answer it comes to.
+    pub(crate) async fn play(mut self) -> Ending {
+        let text = std::mem::take(&mut self.text);
+        let ending = script::play(&mut self, &text).await.unwrap_or(Ending::Stop(StopReason::Cancelled));
+        self.answer(&ending).await;
+        ending
+    }
+
+    /// A chunk of the answer's text.
+    pub(crate) async fn say(&self, text: &str) {
+        self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(ContentBlock::from(text)))).await;
+    }
+
+    /// A chunk of thought.
+    pub(crate) async fn think(&self, text: &str) {
+        self.update(SessionUpdate::AgentThoughtChunk(ContentChunk::new(ContentBlock::from(text)))).await;
+    }
+
+    /// A chunk of the answer whose text is given as JSON has it between the quotes.
+    pub(crate) async fn say_escaped(&self, escaped: &str) {
+        let session_id = serde_json::Value::from(self.session_id.as_str());
+        let content = format!(r#"{{"type":"text","text":"{escaped}"}}"#);
+        let update = format!(r#"{{"sessionUpdate":"agent_message_chunk","content":{content}}}"#);
+        let params = format!(r#"{{"sessionId":{session_id},"update":{update}}}"#);
+        self.keep_and_say(compose::notification_raw("session/update", &params)).await;
+    }
+
+    /// Any update. It is also kept, for when the session is loaded.
+    pub(crate) async fn update(&self, update: SessionUpdate) {
+        let notification = SessionNotification::new(self.session_id.clone(), update);
+        self.keep_and_say(compose::notification("session/update", &notification)).await;
+    }
+
+    async fn keep_and_say(&self, line: Bytes) {
+        self.connection.with_session(&self.session_id, |session| session.history.push(line.clone()));
+        self.raw(line).await;
+    }
+
+    /// Bytes that are not ours to judge.
+    pub(crate) async fn raw(&self, bytes: impl Into<Bytes>) {
+        self.connection.out.say(bytes.into()).await;
+    }
+
+    /// The same, cut in two.
+    pub(crate) async fn raw_in_halves(&self, bytes: Bytes) {
+        self.connection.out.say_in_halves(bytes).await;
+    }
+
+    /// Waits until all that was said has left the process.
+    pub(crate) async fn flush(&self) {
+        self.connection.out.flush().await;
+    }
+
+    /// Lets time pass, unless the client cancels.
+    pub(crate) async fn pause(&mut self, time: Duration) -> Result<(), Cancelled> {
+        self.unless_cancelled(tokio::time::sleep(time)).await
+    }
+
+    /// Waits for something, unless the client cancels.
+    pub(crate) async fn unless_cancelled<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Cancelled> {
+        if self.deaf {
+            return Ok(work.await);
+        }
+        tokio::select! {
+            biased;
+            // The other end goes with the answer, which makes us deaf, or with the session, which
+            // cancels first; so its end means cancel.
+            _ = self.cancelled.wait_for(|cancelled| *cancelled) => Err(Cancelled),
+            done = work => Ok(done),
+        }
+    }
+
+    /// Whether to go on, for a script that does not pause.
+    pub(crate) fn check(&self) -> Result<(), Cancelled> {
+        if !self.deaf && *self.cancelled.borrow() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// From here on the client's cancel changes nothing.
+    pub(crate) fn deafen(&mut self) {
+        self.deaf = true;
+    }
+
+    /// Whether a tool call may run, by what was settled before or by asking now.
+    pub(crate) async fn permit(&mut self, call: ToolCallUpdate) -> Result<Decision, Cancelled> {
+        let standing = self.connection.with_session(&self.session_id, |session| session.standing);
+        if let Some(decision) = standing.flatten() {
+            return Ok(decision);
+        }
+        let request = RequestPermissionRequest::new(self.session_id.clone(), call, permission::options());
+        let answer = self.connection.ask_permission(&request).await;
+        let answer = self.unless_cancelled(answer).await?.map_err(|_| Cancelled)?;
+        let Choice { decision, always } = permission::choice(&answer)?;
+        if always {
+            self.connection.with_session(&self.session_id, |session| session.standing = Some(decision));
+        }
+        Ok(decision)
+    }
+
+    /// An id for a tool call, new in this session.
+    pub(crate) fn call_id(&self) -> String {
+        let number = self.connection.with_session(&self.session_id, |session| {
+            session.calls += 1;
+            session.calls
+        });
+        format!("call-{}", number.unwrap_or(0))
+    }
+
+    /// The session's folder.
+    pub(crate) fn cwd(&self) -> PathBuf {
+        self.connection.with_session(&self.session_id, |session| session.cwd.clone()).unwrap_or_default()
+    }
+
+    /// Answers the prompt, after which no cancel concerns us, and makes room for the next: first the room, as the client may send the
+    /// next prompt as soon as it has the answer.
+    pub(crate) async fn answer(&mut self, ending: &Ending) {
+        let line = match ending {
+            Ending::Stop(reason) => compose::response(&self.request_id, &PromptResponse::new(*reason)),
+            Ending::Fail(error) => compose::error_response(&self.request_id, error),
+            Ending::Answered | Ending::Death => return,
+        };
+        self.deafen();
+        self.connection.with_session(&self.session_id, |session| session.end(self.number));
+        self.raw(line).await;
+    }
+}

@@ -1,0 +1,192 @@
+//! The transcript as the host writes it: in order, and nothing lost to a disk that is full for a while.
+//!
+//! Records that cannot be written now are held and go first at the next try. So the file is at every moment a beginning
+//! of what was meant to be written, and a reader is never shown a later record without the earlier ones. When too much is
+//! held the host stops recording for good and takes no further prompt: a gap would be worse than an end.
+
+use transcript::{Body, Writer};
+
+use crate::limits::HELD_RECORD_BYTES_MAX;
+
+/// Appends the records of one session.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    writer: Writer,
+    held: Vec<(u64, Body)>,
+    held_bytes: usize,
+    /// Too much was held. What was then in memory is given up.
+    given_up: bool,
+}
+
+impl Journal {
+    pub(crate) fn new(writer: Writer) -> Self {
+        Self { writer, held: Vec::new(), held_bytes: 0, given_up: false }
+    }
+
+    /// Appends the record of a prompt that is not dispatched yet. A record that fails is not held: its prompt is refused.
+    pub(crate) fn admit(&mut self, at_ms: u64, record: &Body) -> Result<(), String> {
+        if self.given_up {
+            return Err("the transcript could not be written for too long".to_owned());
+        }
+        self.write_held().map_err(|error| error.to_string())?;
+        self.writer.append(at_ms, record).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    /// Appends records of a turn in one write, or holds them.
+    pub(crate) fn append(&mut self, at_ms: u64, records: Vec<Body>) {
+        if self.given_up {
+            return;
+        }
+        let was_holding = self.is_holding();
+        let new_bytes: usize = records.iter().map(weight_bytes).sum();
+        self.held.extend(records.into_iter().map(|record| (at_ms, record)));
+        self.held_bytes += new_bytes;
+        if let Err(error) = self.write_held() {
+            if !was_holding {
+                tracing::error!(%error, "the transcript cannot be written; records are held and tried again");
+            }
+            self.give_up_over_bound();
+        }
+    }
+
+    /// Tries again to write what is held.
+    pub(crate) fn retry(&mut self) {
+        if self.is_holding() && self.write_held().is_ok() {
+            tracing::info!("the transcript can be written again");
+        }
+    }
+
+    /// Whether something waits to be written.
+    pub(crate) fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    fn write_held(&mut self) -> Result<(), transcript::AppendError> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        self.writer.append_all(&self.held)?;
+        self.held.clear();
+        self.held_bytes = 0;
+        Ok(())
+    }
+
+    fn give_up_over_bound(&mut self) {
+        if self.held_bytes > HELD_RECORD_BYTES_MAX {
+            tracing::error!(records = self.held.len(), "too many records are held; this session is recorded no longer");
+            self.given_up = true;
+            self.held = Vec::new();
+        }
+    }
+}
+
+/// About how much memory a record takes.
+fn weight_bytes(record: &Body) -> usize {
+    /// A record without content.
+    const BARE_BYTES: usize = 128;
+    let parts = match record {
+        Body::User { parts, .. } | Body::Assistant { parts, .. } | Body::ToolResult { parts, .. } => parts,
+        Body::System { payload, .. } => return BARE_BYTES + weight_of_value(payload),
+    };
+    BARE_BYTES + parts.iter().map(weight_of_value).sum::<usize>()
+}
+
+fn weight_of_value(value: &serde_json::Value) -> usize {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight_of_value).sum(),
+        Value::Object(members) => members.iter().map(|(key, value)| key.len() + weight_of_value(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use transcript::{Durability, Identity};
+
+    use super::*;
+    use crate::turn::json::text_part;
+
+    fn journal(path: &Path) -> Journal {
+        let identity = Identity { session_id: "s1".into(), cwd: "/ws".into(), version: "0".into() };
+        Journal::new(Writer::open(path, identity, Durability::Process).unwrap())
+    }
+
+    fn user(text: &str) -> Body {
+        Body::User { prompt_id: Some(text.to_owned()), parts: vec![text_part(text)] }
+    }
+
+    fn texts(path: &Path) -> Vec<String> {
+        let lines = std::fs::read_to_string(path).unwrap_or_default();
+        let text = |line: &str| {
+            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+            record.pointer("/message/parts/0/text").unwrap().as_str().unwrap().to_owned()
+        };
+        lines.lines().map(text).collect()
+    }
+
+    /// A transcript whose folder is a file, until [`heal`] is called.
+    fn broken(folder: &Path) -> (Journal, std::path::PathBuf) {
+        let path = folder.join("chats/s1.jsonl");
+        let journal = journal(&path);
+        std::fs::write(folder.join("chats"), "in the way").unwrap();
+        (journal, path)
+    }
+
+    fn heal(folder: &Path) {
+        std::fs::remove_file(folder.join("chats")).unwrap();
+    }
+
+    #[test]
+    fn records_held_over_a_failure_are_written_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, path) = broken(folder.path());
+        journal.append(1, vec![user("a")]);
+        journal.append(2, vec![user("b")]);
+        assert!(journal.is_holding());
+        heal(folder.path());
+        journal.append(3, vec![user("c")]);
+        assert!(!journal.is_holding());
+        assert_eq!(texts(&path), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn a_prompt_is_refused_while_the_transcript_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, path) = broken(folder.path());
+        assert!(journal.admit(1, &user("a")).is_err());
+        assert!(!journal.is_holding(), "the prompt was refused, so its record must not appear later");
+        heal(folder.path());
+        journal.admit(2, &user("b")).unwrap();
+        assert_eq!(texts(&path), ["b"]);
+    }
+
+    #[test]
+    fn held_records_go_before_the_next_prompt() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, path) = broken(folder.path());
+        journal.append(1, vec![user("a")]);
+        heal(folder.path());
+        journal.admit(2, &user("b")).unwrap();
+        assert_eq!(texts(&path), ["a", "b"]);
+    }
+
+    #[test]
+    fn too_much_held_ends_the_recording() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, path) = broken(folder.path());
+        let big = "x".repeat(HELD_RECORD_BYTES_MAX / 2);
+        journal.append(1, vec![user(&big)]);
+        assert!(journal.is_holding());
+        journal.append(2, vec![user(&big)]);
+        assert!(!journal.is_holding());
+        heal(folder.path());
+        journal.append(3, vec![user("c")]);
+        assert!(journal.admit(4, &user("d")).is_err());
+        assert!(!path.exists(), "a gap would be worse than an end");
+    }
+}

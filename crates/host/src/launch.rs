@@ -1,0 +1,100 @@
+//! Starting an agent in a process session of its own.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, setsid};
+use tokio::net::unix::pipe;
+
+use crate::options::{HostOptions, Mode};
+
+/// The variable that marks every process of a session's tree with the session's transcript, so that what a dead host
+/// left behind can be found, and nothing else is taken for it.
+pub const SESSION_FILE_MARK: &str = "TURND_SESSION_FILE";
+
+/// What opens the daemon is no business of the agent.
+const SECRETS: [&str; 2] = ["TURND_TOKEN", "QWEN_SERVER_TOKEN"];
+/// What the peer's daemon tells its child (wire, section 14.1).
+const NATIVE_ENV: [(&str, &str); 2] = [("QWEN_CODE_NO_RELAUNCH", "true"), ("QWEN_CODE_SERVE", "1")];
+
+/// A started agent.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    /// Also the id of its process group.
+    pub(crate) pid: Pid,
+    pub(crate) stdin: pipe::Sender,
+    pub(crate) stdout: pipe::Receiver,
+    pub(crate) stderr: pipe::Receiver,
+}
+
+/// Starts the agent. Must run inside a tokio runtime, and on a thread that lives as long as the host: the agent may be
+/// tied to the death of its parent *thread*.
+pub(crate) fn start(options: &HostOptions, transcript: &Path) -> io::Result<Agent> {
+    let mut command = command(options);
+    command.current_dir(&options.workspace).envs(options.agent.env.iter().map(|(key, value)| (key, value)));
+    if options.mode == Mode::Native {
+        command.envs(NATIVE_ENV);
+    }
+    for secret in SECRETS {
+        command.env_remove(secret);
+    }
+    command.env(SESSION_FILE_MARK, transcript);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    let missing = || io::Error::other("a pipe to the agent is missing");
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(missing)?;
+    let stdin: OwnedFd = child.stdin.take().ok_or_else(missing)?.into();
+    let stdout: OwnedFd = child.stdout.take().ok_or_else(missing)?.into();
+    let stderr: OwnedFd = child.stderr.take().ok_or_else(missing)?.into();
+    // The child is reaped with everything else that ends below this process, so its handle is not needed.
+    Ok(Agent {
+        pid,
+        stdin: pipe::Sender::from_owned_fd(stdin)?,
+        stdout: pipe::Receiver::from_owned_fd(stdout)?,
+        stderr: pipe::Receiver::from_owned_fd(stderr)?,
+    })
+}
+
+fn command(options: &HostOptions) -> Command {
+    let agent = &options.agent;
+    match &options.launcher {
+        Some(launcher) => {
+            let mut command = Command::new(launcher);
+            command.args(["host", "--exec", "--"]).arg(&agent.program).args(&agent.args);
+            command
+        }
+        None => {
+            let mut command = Command::new(&agent.program);
+            command.args(&agent.args).process_group(0);
+            command
+        }
+    }
+}
+
+/// Turns this process into `argv`: what `LAUNCHER host --exec -- PROGRAM ARGS…` has to do.
+///
+/// The process leaves the host's session and group, and dies with the host's thread that started it, where the system
+/// offers that. Returns only when the program cannot be started; the caller then says why on standard error and exits
+/// with status 127, as a shell would.
+#[must_use]
+pub fn exec(argv: &[OsString]) -> io::Error {
+    let Some((program, args)) = argv.split_first() else {
+        return io::Error::new(io::ErrorKind::InvalidInput, "no program is named");
+    };
+    // Both make the guard stronger. Without them the agent is still found through its parents and its environment.
+    let _ = setsid();
+    die_with_parent();
+    Command::new(program).args(args).exec()
+}
+
+#[cfg(target_os = "linux")]
+fn die_with_parent() {
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent() {}

@@ -1,0 +1,209 @@
+//! The host's decisions: one input goes in, an ordered list of effects comes out.
+//!
+//! No clock, no file, no process. The shell performs the effects in the order given and adds no order of its own, so
+//! that what must not be reordered can be read off the lists: the user record before the prompt goes to the agent, the
+//! turn's result before the answer goes to the daemon, one result for each prompt that was handed on.
+
+mod agent;
+mod daemon;
+mod ending;
+mod late;
+mod restore;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use acp::{Message, RequestId, RpcError};
+use bytes::Bytes;
+use transcript::Body;
+
+use crate::exit::Exit;
+use crate::options::Mode;
+use crate::turn::Turn;
+use crate::wire::Capabilities;
+use late::LateOutput;
+use restore::Restore;
+
+/// The first id of the host's own requests to the agent. Those of the daemon pass through as they are and never come
+/// near it, and it fits into every agent's idea of a number.
+const OWN_ID_FIRST: u64 = 1_000_000_000;
+
+/// Everything that can happen to a host.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// The daemon sent a message.
+    Daemon(Message),
+    /// The agent sent a message.
+    Agent(Message),
+    /// The user record of the prompt that is to be dispatched was written, or why not.
+    Admitted(Result<(), String>),
+    /// The daemon has died, or no longer listens.
+    DaemonGone,
+    /// The agent has ended, and everything it said has been taken in.
+    AgentGone(Exit),
+    /// The time for a turn without a daemon is over.
+    LingerExpired,
+    /// Somebody told the host to end.
+    Terminated,
+}
+
+/// What the shell has to do.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Effect {
+    /// Write a line to the agent.
+    ToAgent(Bytes),
+    /// Write a line to the daemon.
+    ToDaemon(Bytes),
+    /// Append records in one write. What cannot be written now is held and comes first at the next try.
+    Append(Vec<Body>),
+    /// Append the user record of a prompt and report it as [`Input::Admitted`] before anything else happens.
+    Admit(Body),
+    /// Note which session of the agent belongs to this one.
+    Remember {
+        /// The agent's name for the session.
+        agent_session: String,
+        /// Where the session works.
+        cwd: String,
+    },
+    /// Start the time that a turn has without a daemon.
+    Linger,
+    /// End the agent with its whole tree, and then the host. Nothing comes after it.
+    End,
+}
+
+/// One session between its daemon and its agent.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    mode: Mode,
+    /// The agent's name for the session before this host started, if one is known.
+    remembered: Option<String>,
+    /// The agent's name for the session now.
+    agent_session: Option<String>,
+    model: Option<String>,
+    capabilities: Capabilities,
+    /// Whether the agent has answered `initialize`.
+    initialized: bool,
+    /// Why there is no agent. The daemon's first request is answered with it.
+    unavailable: Option<RpcError>,
+    /// Requests of the daemon that are open at the agent and whose answers the host reads.
+    awaited: HashMap<RequestId, Awaited>,
+    /// Requests of the agent that are open at the daemon, and whether they ask for permission.
+    asked: HashMap<RequestId, bool>,
+    restore: Option<Restore>,
+    next_own_id: u64,
+    /// Between a restore and the next prompt: what belongs to the conversation is a replay.
+    replaying: bool,
+    running: Option<Running>,
+    late: LateOutput,
+    phase: Phase,
+    effects: Vec<Effect>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Serving,
+    /// The daemon is gone; the turn may settle.
+    Lingering,
+    Over,
+}
+
+/// What an open request of the daemon is about.
+#[derive(Debug)]
+enum Awaited {
+    Initialize,
+    NewSession { cwd: String },
+}
+
+/// The prompt that the agent has, or is about to get.
+#[derive(Debug)]
+struct Running {
+    request: RequestId,
+    /// The line for the agent, until the user record is on disk.
+    undispatched: Option<Bytes>,
+    /// When a cancel was handed to the agent.
+    cancelled_at: Option<u64>,
+    /// The record of the turn; none when the agent keeps its own.
+    turn: Option<Turn>,
+}
+
+impl Machine {
+    /// A host that has just started its agent. `remembered` is the agent's session id from an earlier host.
+    pub(crate) fn new(mode: Mode, remembered: Option<String>) -> Self {
+        Self {
+            mode,
+            remembered,
+            agent_session: None,
+            model: None,
+            capabilities: Capabilities::default(),
+            initialized: false,
+            unavailable: None,
+            awaited: HashMap::new(),
+            asked: HashMap::new(),
+            restore: None,
+            next_own_id: OWN_ID_FIRST,
+            replaying: false,
+            running: None,
+            late: LateOutput::default(),
+            phase: Phase::Serving,
+            effects: Vec::new(),
+        }
+    }
+
+    /// A host that could not start its agent, or may not. It answers the daemon's first request and ends.
+    pub(crate) fn without_agent(mode: Mode, why: RpcError) -> Self {
+        Self { unavailable: Some(why), ..Self::new(mode, None) }
+    }
+
+    /// Whether the agent has answered `initialize`.
+    pub(crate) fn is_initialized(&self) -> bool {
+        self.initialized
+    }
+
+    /// Takes in what happened at the given epoch milliseconds and says what is to be done, in order.
+    pub(crate) fn handle(&mut self, at_ms: u64, input: Input) -> Vec<Effect> {
+        if self.phase == Phase::Over {
+            return Vec::new();
+        }
+        match input {
+            Input::Daemon(message) => self.daemon_says(at_ms, &message),
+            Input::Agent(message) => self.agent_says(at_ms, &message),
+            Input::Admitted(result) => self.admitted(result),
+            Input::DaemonGone => self.daemon_gone(),
+            Input::AgentGone(exit) => self.agent_gone(at_ms, &exit),
+            Input::LingerExpired => self.linger_expired(at_ms),
+            Input::Terminated => self.terminated(at_ms),
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    fn tell_agent(&mut self, line: Bytes) {
+        self.effects.push(Effect::ToAgent(line));
+    }
+
+    /// Towards a daemon that is gone nothing is sent.
+    fn tell_daemon(&mut self, line: Bytes) {
+        if self.phase != Phase::Lingering {
+            self.effects.push(Effect::ToDaemon(line));
+        }
+    }
+
+    fn append(&mut self, records: Vec<Body>) {
+        if !records.is_empty() {
+            self.effects.push(Effect::Append(records));
+        }
+    }
+
+    fn over(&mut self) {
+        let late = self.late.take();
+        self.append(late.into_iter().collect());
+        self.effects.push(Effect::End);
+        self.phase = Phase::Over;
+    }
+}
+
+/// A message as it came, as a line.
+fn line_of(message: &Message) -> Bytes {
+    acp::compose::passed_on(message.raw())
+}

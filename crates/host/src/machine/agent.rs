@@ -1,0 +1,116 @@
+//! What the agent sends.
+
+use acp::{Kind, Message, Outcome, RequestId};
+
+use super::{Awaited, Effect, Machine, Phase, line_of};
+use crate::limits::ASKED_MAX;
+use crate::options::Mode;
+use crate::turn::json::{CallFields, Update};
+use crate::wire::{self, Capabilities};
+
+impl Machine {
+    pub(super) fn agent_says(&mut self, at_ms: u64, message: &Message) {
+        match message.kind() {
+            // The method decides before the id does: some agents send their updates with a null one.
+            Kind::Notification { method } | Kind::Request { method, .. } if method == wire::SESSION_UPDATE => {
+                self.update(message);
+            }
+            Kind::Notification { .. } => self.tell_daemon(line_of(message)),
+            Kind::Request { id, method } => self.asked(id, method == wire::REQUEST_PERMISSION, message),
+            Kind::Response { id: Some(id) } => self.answer(at_ms, id, message),
+            // An answer to nothing: the agent could not read a line. It ends no turn.
+            Kind::Response { id: None } => self.tell_daemon(line_of(message)),
+        }
+    }
+
+    fn update(&mut self, message: &Message) {
+        let update = Update::read(message.params().unwrap_or_default());
+        if self.replaying && update.is_conversation() {
+            return;
+        }
+        if self.mode == Mode::Recorded && message.session_id() == self.agent_session {
+            self.record(update);
+        }
+        self.tell_daemon(line_of(message));
+    }
+
+    /// Only what an agent says about its own session is recorded: subagents have sessions of their own.
+    fn record(&mut self, update: Update) {
+        match (&mut self.running, update) {
+            (Some(running), update) => {
+                let records = running.turn.as_mut().map(|turn| turn.observe(update));
+                self.append(records.unwrap_or_default());
+            }
+            (None, Update::Text(chunk)) => self.late.push(&chunk),
+            (None, _) => {}
+        }
+    }
+
+    /// The agent wants something of its client. Nobody but the daemon can say what, so without one it is told no at once.
+    fn asked(&mut self, id: &RequestId, permission: bool, message: &Message) {
+        if permission && message.session_id() == self.agent_session {
+            self.record_permission(message);
+        }
+        if self.phase == Phase::Lingering {
+            return self.answer_for_nobody(id, permission);
+        }
+        if self.asked.len() >= ASKED_MAX {
+            return self.tell_agent(wire::not_served(id, "too many requests are open"));
+        }
+        self.asked.insert(id.clone(), permission);
+        self.tell_daemon(line_of(message));
+    }
+
+    fn record_permission(&mut self, message: &Message) {
+        let call = message.params().and_then(wire::permission_call).map(CallFields::read);
+        let turn = self.running.as_mut().and_then(|running| running.turn.as_mut());
+        if let (Some(turn), Some(call)) = (turn, call) {
+            let records = turn.permission_asked(&call);
+            self.append(records);
+        }
+    }
+
+    pub(super) fn answer_for_nobody(&mut self, id: &RequestId, permission: bool) {
+        self.tell_agent(match permission {
+            true => wire::permission_cancelled(id),
+            false => wire::not_served(id, "the client is gone"),
+        });
+    }
+
+    fn answer(&mut self, at_ms: u64, id: &RequestId, message: &Message) {
+        let Some(outcome) = message.outcome() else { return };
+        if self.is_restoring_with(id) {
+            return self.restore_answered(&outcome);
+        }
+        if self.running.as_ref().is_some_and(|running| running.request == *id) {
+            return self.settle(at_ms, &outcome, message);
+        }
+        match (self.awaited.remove(id), outcome) {
+            (Some(Awaited::Initialize), outcome) => self.initialize_answered(&outcome),
+            (Some(Awaited::NewSession { cwd }), Outcome::Result(result)) => self.session_known(result, cwd),
+            _ => {}
+        }
+        self.tell_daemon(line_of(message));
+    }
+
+    fn initialize_answered(&mut self, outcome: &Outcome<'_>) {
+        self.initialized = true;
+        if let Outcome::Result(result) = outcome {
+            self.capabilities = Capabilities::read(result);
+        }
+    }
+
+    fn session_known(&mut self, result: &str, cwd: String) {
+        let Some(agent_session) = wire::session_id(result) else { return };
+        self.model = wire::model(result);
+        self.remember(agent_session, cwd);
+    }
+
+    /// The agent's session from now on, noted for the next host where that one cannot know it otherwise.
+    pub(super) fn remember(&mut self, agent_session: String, cwd: String) {
+        self.agent_session = Some(agent_session.clone());
+        if self.mode == Mode::Recorded {
+            self.effects.push(Effect::Remember { agent_session, cwd });
+        }
+    }
+}

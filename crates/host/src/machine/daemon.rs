@@ -1,0 +1,105 @@
+//! What the daemon sends.
+
+use acp::{Kind, Message, RequestId, RpcError, rpc_error};
+
+use super::{Awaited, Effect, Machine, Running, line_of};
+use crate::options::Mode;
+use crate::turn::Turn;
+use crate::wire::{self, code};
+
+impl Machine {
+    pub(super) fn daemon_says(&mut self, at_ms: u64, message: &Message) {
+        match message.kind() {
+            Kind::Request { method, .. } | Kind::Notification { method } if method == wire::CLOSE => {
+                self.close(at_ms, &wire::close_reason(message));
+            }
+            Kind::Request { id, method } => self.request(at_ms, id, method, message),
+            Kind::Notification { method } if method == wire::SESSION_CANCEL => self.cancel(at_ms, message),
+            Kind::Notification { .. } => self.tell_agent(line_of(message)),
+            Kind::Response { id } => {
+                if let Some(id) = id {
+                    self.asked.remove(id);
+                }
+                self.tell_agent(line_of(message));
+            }
+        }
+    }
+
+    fn request(&mut self, at_ms: u64, id: &RequestId, method: &str, message: &Message) {
+        if let Some(error) = self.unavailable.take() {
+            self.refuse(id, &error);
+            return self.over();
+        }
+        let awaited = match method {
+            wire::SESSION_PROMPT => return self.prompt(at_ms, id, message),
+            wire::SESSION_LOAD => return self.begin_restore(id, message),
+            wire::INITIALIZE => Some(Awaited::Initialize),
+            wire::SESSION_NEW => Some(Awaited::NewSession { cwd: wire::cwd(message.params().unwrap_or_default()) }),
+            _ => None,
+        };
+        if let Some(awaited) = awaited {
+            self.awaited.insert(id.clone(), awaited);
+        }
+        self.tell_agent(line_of(message));
+    }
+
+    /// The agent never has two unanswered prompts of one session: what it would make of them, and whose words would be
+    /// whose, is different with every agent.
+    fn prompt(&mut self, at_ms: u64, id: &RequestId, message: &Message) {
+        if self.running.is_some() {
+            let details = "the agent has not answered the prompt before";
+            return self.refuse(id, &wire::refusal(code::TURN_IN_PROGRESS, "a turn is in progress", details));
+        }
+        if self.mode == Mode::Native {
+            self.running = Some(Running { request: id.clone(), undispatched: None, cancelled_at: None, turn: None });
+            self.replaying = false;
+            return self.tell_agent(line_of(message));
+        }
+        let prompt = match wire::prompt(message) {
+            Some(prompt) if message.session_id() == self.agent_session => prompt,
+            _ => {
+                let details = "it must name the agent's session, a prompt id and its content";
+                let mut error = wire::refusal(code::INVALID_PROMPT, "this prompt cannot be recorded", details);
+                error.code = rpc_error::INVALID_PARAMS;
+                return self.refuse(id, &error);
+            }
+        };
+        let late = self.late.take();
+        self.append(late.into_iter().collect());
+        let (turn, record) = Turn::begin(prompt, at_ms, self.model.clone());
+        let undispatched = Some(line_of(message));
+        self.running = Some(Running { request: id.clone(), undispatched, cancelled_at: None, turn: Some(turn) });
+        self.effects.push(Effect::Admit(record));
+    }
+
+    /// The prompt goes to the agent only when its user record is on disk. An agent that works on a prompt the
+    /// transcript does not know would leave its words as evidence for somebody else's.
+    pub(super) fn admitted(&mut self, result: Result<(), String>) {
+        let Some(running) = &mut self.running else { return };
+        let Some(line) = running.undispatched.take() else { return };
+        match result {
+            Ok(()) => {
+                self.replaying = false;
+                self.tell_agent(line);
+            }
+            Err(cause) => {
+                let request = running.request.clone();
+                self.running = None;
+                let message = "the transcript cannot be written, so the prompt was not handed to the agent";
+                self.refuse(&request, &wire::refusal(code::TRANSCRIPT_UNWRITABLE, message, &cause));
+            }
+        }
+    }
+
+    /// A cancel is for the running turn. One that comes behind the turn's end must not reach the agent, because some
+    /// agents would apply it to the next.
+    fn cancel(&mut self, at_ms: u64, message: &Message) {
+        let Some(running) = &mut self.running else { return };
+        running.cancelled_at.get_or_insert(at_ms);
+        self.tell_agent(line_of(message));
+    }
+
+    pub(super) fn refuse(&mut self, id: &RequestId, error: &RpcError) {
+        self.tell_daemon(acp::compose::error_response(id, error));
+    }
+}

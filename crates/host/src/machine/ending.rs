@@ -1,0 +1,151 @@
+//! How turns end, and the host with them.
+
+use acp::{Message, Outcome, RequestId};
+use bytes::Bytes;
+
+use super::{Awaited, Effect, Machine, Phase, Running, line_of};
+use crate::exit::Exit;
+use crate::turn::Ending;
+use crate::wire::{self, Stamp, code};
+
+impl Machine {
+    /// The agent has answered the running prompt. The result is on disk before the daemon hears of it.
+    pub(super) fn settle(&mut self, at_ms: u64, outcome: &Outcome<'_>, message: &Message) {
+        let Some(running) = self.running.take() else { return };
+        let line = if running.turn.is_none() {
+            // A native agent has recorded its turn itself, and its word is not to be contradicted.
+            line_of(message)
+        } else {
+            let (ending, line) = judge(&running, outcome, message);
+            self.end_turn(at_ms, running, ending);
+            line
+        };
+        self.tell_daemon(line);
+        if self.phase == Phase::Lingering {
+            self.over();
+        }
+    }
+
+    fn end_turn(&mut self, at_ms: u64, running: Running, ending: Ending) {
+        if let Some(turn) = running.turn {
+            self.late.turn_ended(turn.prompt_id());
+            self.append(turn.end(at_ms, ending));
+        }
+    }
+
+    /// Ends the running turn with an error that is not the agent's. Gives the request to be answered.
+    fn fail_turn(&mut self, at_ms: u64, message: &str, stable_code: &str) -> Option<RequestId> {
+        let running = self.running.take()?;
+        let request = running.request.clone();
+        // A prompt whose record was never confirmed was never handed on, and there is no turn to end.
+        if running.undispatched.is_none() {
+            self.end_turn(at_ms, running, Ending::Failed { message: message.into(), code: stable_code.into() });
+        }
+        Some(request)
+    }
+
+    /// The daemon ends the session.
+    pub(super) fn close(&mut self, at_ms: u64, reason: &str) {
+        let message = "the session was ended before the turn settled";
+        if let Some(request) = self.fail_turn(at_ms, message, reason) {
+            self.refuse(&request, &wire::refusal(reason, message, message));
+        }
+        self.over();
+    }
+
+    /// Somebody ends the host.
+    pub(super) fn terminated(&mut self, at_ms: u64) {
+        let message = "the host was told to end before the turn settled";
+        if let Some(request) = self.fail_turn(at_ms, message, code::HOST_TERMINATED) {
+            self.refuse(&request, &wire::refusal(code::HOST_TERMINATED, message, message));
+        }
+        self.over();
+    }
+
+    /// Nobody can answer the agent any more, or take an answer of it. A running turn may still settle, so that its
+    /// outcome is known to whoever comes next; there is nothing else to stay for.
+    pub(super) fn daemon_gone(&mut self) {
+        if self.phase == Phase::Lingering {
+            return;
+        }
+        self.phase = Phase::Lingering;
+        if self.running.is_none() {
+            return self.over();
+        }
+        for (id, permission) in std::mem::take(&mut self.asked) {
+            self.answer_for_nobody(&id, permission);
+        }
+        self.effects.push(Effect::Linger);
+    }
+
+    pub(super) fn linger_expired(&mut self, at_ms: u64) {
+        if self.phase == Phase::Lingering {
+            self.fail_turn(at_ms, "the turn did not settle after the daemon had died", code::LINGER_EXPIRED);
+            self.over();
+        }
+    }
+
+    /// The agent has ended by itself: what it still owed is answered, what it had said is kept.
+    pub(super) fn agent_gone(&mut self, at_ms: u64, exit: &Exit) {
+        if let Some(request) = self.fail_turn(at_ms, &exit.details(), code::CHANNEL_CLOSED) {
+            self.refuse(&request, &wire::agent_gone(code::CHANNEL_CLOSED, "the agent ended during the turn", exit));
+        }
+        let ended = wire::agent_gone(code::CHANNEL_CLOSED, "the agent ended", exit);
+        let never_began = wire::agent_gone(code::AGENT_UNAVAILABLE, "the agent ended before it answered", exit);
+        if let Some(request) = self.take_restore_request() {
+            self.refuse(&request, &ended);
+        }
+        let awaited = std::mem::take(&mut self.awaited);
+        if !self.initialized && awaited.is_empty() && self.phase == Phase::Serving {
+            // The daemon has not even asked yet. It will, and then it is told.
+            self.unavailable = Some(never_began);
+            return;
+        }
+        for (request, awaited) in awaited {
+            match awaited {
+                Awaited::Initialize => self.refuse(&request, &never_began),
+                Awaited::NewSession { .. } => self.refuse(&request, &ended),
+            }
+        }
+        self.tell_daemon(wire::agent_exited(exit));
+        self.over();
+    }
+}
+
+/// What the agent's answer means, and the line that tells the daemon.
+fn judge(running: &Running, outcome: &Outcome<'_>, message: &Message) -> (Ending, Bytes) {
+    let id = &running.request;
+    // Once a cancel was handed to the agent, no word of it makes the turn anything else: several say `end_turn` for an
+    // answer that was cut.
+    if let Some(cancelled_at) = running.cancelled_at {
+        let agent_stop_reason = match outcome {
+            Outcome::Result(result) => wire::stop_reason(result),
+            Outcome::Error(_) => None,
+        };
+        let stamp = Stamp::Cancelled { agent_stop_reason: agent_stop_reason.clone() };
+        let ending = Ending::Cancelled { cancelled_at: Some(cancelled_at), agent_stop_reason };
+        return (ending, wire::cancelled(id, &stamp));
+    }
+    let result = match outcome {
+        Outcome::Result(result) => result,
+        Outcome::Error(error) => {
+            let (code, message_text) = wire::code_and_message(error);
+            return (Ending::Failed { message: message_text, code }, line_of(message));
+        }
+    };
+    match wire::stop_reason(result) {
+        // Nobody here cancelled, yet the agent did not finish. To call that completed would be a wrong word.
+        Some(reason) if reason == "cancelled" => {
+            let stamp = Stamp::Cancelled { agent_stop_reason: Some(reason.clone()) };
+            let ending = Ending::Cancelled { cancelled_at: None, agent_stop_reason: Some(reason) };
+            (ending, wire::stamped(id, result, &stamp))
+        }
+        Some(reason) => (Ending::Completed { stop_reason: reason }, wire::stamped(id, result, &Stamp::Completed)),
+        None => {
+            let text = "the agent answered the prompt without a stop reason";
+            let error = wire::refusal(code::INVALID_ANSWER, text, text);
+            let ending = Ending::Failed { message: text.to_owned(), code: code::INVALID_ANSWER.to_owned() };
+            (ending, acp::compose::error_response(id, &error))
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Giving an agent its memory back.
+//!
+//! The daemon asks once and names its own session. In recorded mode the host asks the agent for the session it noted,
+//! by `session/resume` where that is advertised, else by `session/load`, and begins a new session where neither works:
+//! capability flags lie both ways, and some agents refuse every load. In native mode the session's name is the same for
+//! both, and an error goes back as it is.
+//!
+//! A load replays the conversation, which the transcript has already and better. The replay is swallowed, also the part
+//! that comes behind the answer: until the next prompt is handed on, nothing that belongs to a conversation can be
+//! anything else. State (commands, modes, usage) passes, since agents send it once.
+
+use acp::{Message, Outcome, RequestId, RpcError, compose};
+
+use super::Machine;
+use crate::options::Mode;
+use crate::wire::{self, Memory};
+
+/// A restore under way.
+#[derive(Debug)]
+pub(super) struct Restore {
+    /// The daemon's request.
+    request: RequestId,
+    /// Its parameters.
+    params: String,
+    /// The id of the host's own request that the agent has.
+    asked_as: RequestId,
+    /// What it asked for.
+    step: Memory,
+    /// The agent's session that is being restored.
+    session: Option<String>,
+}
+
+impl Machine {
+    pub(super) fn begin_restore(&mut self, id: &RequestId, message: &Message) {
+        let params = message.params().unwrap_or("{}").to_owned();
+        let session = match self.mode {
+            Mode::Recorded => self.remembered.clone(),
+            Mode::Native => wire::session_id(&params),
+        };
+        let step = match session {
+            Some(_) if self.capabilities.resume => Memory::Resumed,
+            Some(_) if self.capabilities.load || self.mode == Mode::Native => Memory::Loaded,
+            _ => Memory::Fresh,
+        };
+        self.replaying = true;
+        self.agent_session.clone_from(&session);
+        self.ask_to_restore(id.clone(), params, session, step);
+    }
+
+    fn ask_to_restore(&mut self, request: RequestId, params: String, session: Option<String>, step: Memory) {
+        let asked_as = RequestId::from(self.next_own_id);
+        self.next_own_id += 1;
+        let known = session.as_deref().unwrap_or_default();
+        let (method, raw) = match step {
+            Memory::Resumed => (wire::SESSION_RESUME, wire::restore_params(&params, known)),
+            Memory::Loaded => (wire::SESSION_LOAD, wire::restore_params(&params, known)),
+            Memory::Fresh => (wire::SESSION_NEW, wire::fresh_params(&params)),
+        };
+        self.tell_agent(compose::request_raw(&asked_as, method, &raw));
+        self.restore = Some(Restore { request, params, asked_as, step, session });
+    }
+
+    pub(super) fn is_restoring_with(&self, id: &RequestId) -> bool {
+        self.restore.as_ref().is_some_and(|restore| restore.asked_as == *id)
+    }
+
+    pub(super) fn restore_answered(&mut self, outcome: &Outcome<'_>) {
+        let Some(restore) = self.restore.take() else { return };
+        match outcome {
+            Outcome::Result(result) => self.restore_succeeded(restore, result),
+            Outcome::Error(_) if self.mode == Mode::Recorded && restore.step != Memory::Fresh => {
+                self.agent_session = None;
+                self.ask_to_restore(restore.request, restore.params, None, Memory::Fresh);
+            }
+            Outcome::Error(error) => self.refuse(&restore.request, error),
+        }
+    }
+
+    fn restore_succeeded(&mut self, restore: Restore, result: &str) {
+        // A new session has the name that the agent gives it; a restored one keeps its own, whatever the answer says.
+        let Some(session) = restore.session.or_else(|| wire::session_id(result)) else {
+            let error = RpcError::new(acp::rpc_error::INTERNAL_ERROR, "the agent gave its new session no id");
+            return self.refuse(&restore.request, &error);
+        };
+        self.model = wire::model(result);
+        self.tell_daemon(wire::restored(&restore.request, result, &session, restore.step));
+        self.remember(session, wire::cwd(&restore.params));
+    }
+
+    /// The daemon's request that a restore under way belongs to.
+    pub(super) fn take_restore_request(&mut self) -> Option<RequestId> {
+        self.restore.take().map(|restore| restore.request)
+    }
+}

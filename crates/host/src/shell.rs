@@ -1,0 +1,253 @@
+//! The shell around the machine: takes in what happens, lets the machine decide, does what it says, in its order.
+//!
+//! One loop, one event at a time, no task of its own. Writing to a slow reader is an event like any other, so that
+//! nothing the agent or the daemon leaves undone keeps the host from noticing what the other one does.
+
+mod teardown;
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::signal::unix::Signal;
+
+use crate::agent::Agent;
+use crate::clock::now_ms;
+use crate::incoming::Incoming;
+use crate::journal::Journal;
+use crate::limits::{FADE_WAIT, RETRY_RECORDS, TO_AGENT_BYTES_MAX, TO_DAEMON_BYTES_MAX};
+use crate::machine::{Effect, Input, Machine};
+use crate::outgoing::Outgoing;
+use crate::sidecar::{self, Note};
+use crate::timers::{Timer, Timers};
+use crate::tree::{self, Tree};
+pub(crate) use teardown::Stage;
+
+/// One host at work.
+pub(crate) struct Shell<R, W> {
+    pub(crate) machine: Machine,
+    pub(crate) daemon: Incoming<R>,
+    pub(crate) to_daemon: Outgoing<W>,
+    pub(crate) agent: Agent,
+    pub(crate) journal: Option<Journal>,
+    pub(crate) note: Note,
+    pub(crate) note_path: PathBuf,
+    pub(crate) linger: Duration,
+    pub(crate) tree: Tree,
+    pub(crate) signals: Signals,
+    pub(crate) timers: Timers,
+    pub(crate) stage: Stage,
+}
+
+/// The signals a host listens to.
+pub(crate) struct Signals {
+    pub(crate) child: Signal,
+    pub(crate) terminate: Signal,
+    pub(crate) interrupt: Signal,
+}
+
+/// Everything the loop waits for.
+#[derive(Debug)]
+enum Event {
+    FromDaemon(io::Result<usize>),
+    FromAgent(io::Result<usize>),
+    Errors(io::Result<usize>),
+    ToAgent(io::Result<()>),
+    ToDaemon(io::Result<()>),
+    ChildEnded,
+    Told,
+    Time(Timer),
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
+    /// Works until the agent's tree is gone and the daemon has been told everything.
+    pub(crate) async fn run(mut self) {
+        // What came while the session was waited for.
+        self.take_from_daemon();
+        while !self.is_done() {
+            let event = self.next().await;
+            self.handle(event);
+        }
+    }
+
+    async fn next(&mut self) -> Event {
+        // A reader is left alone while what it brings could not be passed on: so a slow end slows the other.
+        let daemon_has_room = self.to_daemon.bytes() < TO_DAEMON_BYTES_MAX;
+        tokio::select! {
+            read = self.daemon.read() => Event::FromDaemon(read),
+            read = self.agent.output.read(), if daemon_has_room => Event::FromAgent(read),
+            read = self.agent.errors.read() => Event::Errors(read),
+            wrote = self.agent.input.write_some() => Event::ToAgent(wrote),
+            wrote = self.to_daemon.write_some() => Event::ToDaemon(wrote),
+            _ = self.signals.child.recv() => Event::ChildEnded,
+            _ = self.signals.terminate.recv() => Event::Told,
+            _ = self.signals.interrupt.recv() => Event::Told,
+            timer = self.timers.next() => Event::Time(timer),
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::FromDaemon(read) => {
+                self.daemon.take(&read);
+                self.take_from_daemon();
+            }
+            Event::FromAgent(read) => self.take_from_agent(&read),
+            Event::Errors(read) => {
+                self.agent.take_errors(&read);
+                self.look_at_agent();
+            }
+            Event::ToAgent(Ok(())) | Event::ToDaemon(Ok(())) => {}
+            Event::ToAgent(Err(_)) => {
+                self.agent.input.close();
+                self.fade(FADE_WAIT);
+            }
+            Event::ToDaemon(Err(_)) => self.daemon_gone(),
+            Event::ChildEnded => self.child_ended(),
+            Event::Told => self.tell(Input::Terminated),
+            Event::Time(timer) => self.on_time(timer),
+        }
+    }
+
+    fn on_time(&mut self, timer: Timer) {
+        match timer {
+            Timer::Linger => self.tell(Input::LingerExpired),
+            Timer::Retry => self.retry_records(),
+            Timer::Fade => self.agent_gone(),
+            Timer::Step => self.step(),
+            Timer::Kill => self.give_up_on_tree(),
+            Timer::Flush => self.to_daemon.close(),
+        }
+    }
+
+    fn take_from_daemon(&mut self) {
+        while let Some(message) = self.daemon.next_message() {
+            self.tell(Input::Daemon(message));
+        }
+        if !self.daemon.is_open() {
+            self.daemon_gone();
+        }
+    }
+
+    fn daemon_gone(&mut self) {
+        // On its way to the end the host owes its last words to whoever still reads, and hears nobody.
+        if self.stage == Stage::Serving {
+            self.daemon.close();
+            self.to_daemon.close();
+            self.tell(Input::DaemonGone);
+        } else {
+            self.daemon.close();
+        }
+    }
+
+    fn take_from_agent(&mut self, read: &io::Result<usize>) {
+        if !self.machine.is_initialized() {
+            self.agent.keep_output(read);
+        }
+        self.agent.output.take(read);
+        while let Some(message) = self.agent.output.next_message() {
+            self.tell(Input::Agent(message));
+        }
+        // It still says something, so the rest of it may take as long again.
+        if self.timers.is_armed(Timer::Fade) {
+            self.fade(FADE_WAIT);
+        }
+        self.look_at_agent();
+    }
+
+    /// Takes note of children that have ended. When the agent is among them its tree is ended too: nothing that it left
+    /// may go on, and nothing may hold its output open.
+    fn child_ended(&mut self) {
+        if !self.agent.was_reaped(&tree::reap()) {
+            return;
+        }
+        self.tree.kill(&self.tree.members());
+        match self.stage {
+            Stage::Serving => self.look_at_agent(),
+            _ => self.kill_tree(),
+        }
+    }
+
+    /// Sees whether the agent has ended, or is about to.
+    fn look_at_agent(&mut self) {
+        if self.stage != Stage::Serving {
+            return;
+        }
+        if self.agent.is_gone() {
+            self.agent_gone();
+        } else if (self.agent.pid.is_none() || !self.agent.output.is_open()) && !self.timers.is_armed(Timer::Fade) {
+            self.fade(FADE_WAIT);
+        }
+    }
+
+    fn fade(&mut self, after: Duration) {
+        if self.stage == Stage::Serving {
+            self.timers.arm(Timer::Fade, after);
+        }
+    }
+
+    fn agent_gone(&mut self) {
+        self.timers.disarm(Timer::Fade);
+        let exit = self.agent.exit(self.machine.is_initialized());
+        self.tell(Input::AgentGone(exit));
+    }
+
+    fn tell(&mut self, input: Input) {
+        let at_ms = now_ms();
+        let mut effects = VecDeque::from(self.machine.handle(at_ms, input));
+        while let Some(effect) = effects.pop_front() {
+            if let Effect::Admit(record) = &effect {
+                let result = self.journal.as_mut().map_or(Ok(()), |journal| journal.admit(at_ms, record));
+                effects.extend(self.machine.handle(at_ms, Input::Admitted(result)));
+                continue;
+            }
+            self.perform(at_ms, effect);
+        }
+    }
+
+    fn perform(&mut self, at_ms: u64, effect: Effect) {
+        match effect {
+            Effect::ToAgent(line) => {
+                self.agent.input.push(line);
+                if self.agent.input.bytes() > TO_AGENT_BYTES_MAX {
+                    tracing::error!("the agent has stopped reading; it is taken as gone");
+                    self.agent.input.close();
+                    self.fade(Duration::ZERO);
+                }
+            }
+            Effect::ToDaemon(line) => self.to_daemon.push(line),
+            Effect::Append(records) => {
+                if let Some(journal) = &mut self.journal {
+                    journal.append(at_ms, records);
+                    if journal.is_holding() && !self.timers.is_armed(Timer::Retry) {
+                        self.timers.arm(Timer::Retry, RETRY_RECORDS);
+                    }
+                }
+            }
+            // Told by `tell`, which has the machine's answer to it.
+            Effect::Admit(_) => {}
+            Effect::Remember { agent_session, cwd } => self.remember(at_ms, agent_session, cwd),
+            Effect::Linger => self.timers.arm(Timer::Linger, self.linger),
+            Effect::End => self.begin_end(),
+        }
+    }
+
+    fn retry_records(&mut self) {
+        let Some(journal) = &mut self.journal else { return };
+        journal.retry();
+        if journal.is_holding() {
+            self.timers.arm(Timer::Retry, RETRY_RECORDS);
+        }
+    }
+
+    fn remember(&mut self, at_ms: u64, agent_session: String, cwd: String) {
+        self.note.agent_session_id = agent_session;
+        self.note.cwd = cwd;
+        self.note.updated_at = at_ms;
+        if let Err(error) = sidecar::write(&self.note_path, &self.note) {
+            tracing::warn!(%error, "the agent's session id cannot be noted; after a restart it will begin anew");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! From nothing to an agent that runs and a session that is ours.
+
+use std::path::{Path, PathBuf};
+
+use acp::RpcError;
+use tokio::io::AsyncRead;
+use tokio::time::{Instant, sleep, timeout_at};
+use transcript::{Identity, LockError, Owner, SessionLock, Writer};
+
+use crate::clock::now_ms;
+use crate::incoming::Incoming;
+use crate::journal::Journal;
+use crate::launch::{self, Agent};
+use crate::limits::{LEFTOVERS_WAIT, LOCK_POLL, TREE_POLL};
+use crate::options::{HostOptions, Mode};
+use crate::sidecar;
+use crate::tree::{self, Tree};
+use crate::wire::{code, refusal, writer_conflict};
+
+/// Everything a host needs to begin.
+pub(crate) struct Started {
+    /// Held until the tree is gone.
+    pub(crate) lock: SessionLock,
+    /// None in native mode.
+    pub(crate) journal: Option<Journal>,
+    /// The agent's name for the session, from an earlier host.
+    pub(crate) remembered: Option<String>,
+    pub(crate) agent: Agent,
+    pub(crate) tree: Tree,
+}
+
+/// Takes the session and starts its agent, in this order: the lock; then the end of whatever a dead host of the very
+/// session left behind, since two agents on one session silently lose a branch of it; then the agent.
+///
+/// None when the daemon went away while the lock was waited for.
+pub(crate) async fn start<R: AsyncRead + Unpin>(
+    options: &HostOptions,
+    daemon: &mut Incoming<R>,
+) -> Result<Option<Started>, RpcError> {
+    let transcript = std::path::absolute(&options.transcript_path)
+        .map_err(|error| refusal(code::TRANSCRIPT_UNWRITABLE, "the transcript has no place", &error.to_string()))?;
+    let Some(lock) = wait_for_lock(options, &transcript, daemon).await? else { return Ok(None) };
+    let tree = Tree::of_session(transcript.as_os_str());
+    end_leftovers(&tree).await?;
+    let (journal, remembered) = match options.mode {
+        Mode::Native => (None, None),
+        Mode::Recorded => {
+            let note = sidecar::read(&sidecar::path_beside(&transcript), &options.session_id);
+            (Some(open_journal(options, &transcript)?), note.map(|note| note.agent_session_id))
+        }
+    };
+    let agent = launch::start(options, &transcript).map_err(|error| {
+        let program = options.agent.program.to_string_lossy();
+        refusal(code::AGENT_UNAVAILABLE, "the agent cannot be started", &format!("cannot start {program}: {error}"))
+    })?;
+    Ok(Some(Started { lock, journal, remembered, agent, tree }))
+}
+
+fn lock_path(transcript: &Path) -> PathBuf {
+    transcript.with_extension("lock")
+}
+
+/// An earlier host may linger over a turn whose daemon has died. Its outcome is worth the wait.
+async fn wait_for_lock<R: AsyncRead + Unpin>(
+    options: &HostOptions,
+    transcript: &Path,
+    daemon: &mut Incoming<R>,
+) -> Result<Option<SessionLock>, RpcError> {
+    let me = Owner { pid: std::process::id(), started_at: now_ms(), start_ticks: tree::my_start_ticks() };
+    let until = Instant::now() + options.lock_wait;
+    loop {
+        match SessionLock::acquire(&lock_path(transcript), &me) {
+            Ok(lock) => return Ok(Some(lock)),
+            Err(LockError::Held { .. }) if Instant::now() < until => {}
+            Err(error) => return Err(not_locked(&error)),
+        }
+        // What the daemon says meanwhile is kept; that it is gone is the end of the wait.
+        if let Ok(read) = timeout_at(until.min(Instant::now() + LOCK_POLL), daemon.read()).await {
+            daemon.take(&read);
+            if !daemon.is_open() {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+fn not_locked(error: &LockError) -> RpcError {
+    let details = error.to_string();
+    match error {
+        LockError::Held { owner, .. } => writer_conflict(&details, owner.as_ref()),
+        LockError::Io { .. } => refusal(code::TRANSCRIPT_UNWRITABLE, "the session cannot be locked", &details),
+    }
+}
+
+async fn end_leftovers(tree: &Tree) -> Result<(), RpcError> {
+    let until = Instant::now() + LEFTOVERS_WAIT;
+    loop {
+        let leftovers = tree.members();
+        let Some(first) = leftovers.first() else { return Ok(()) };
+        if Instant::now() >= until {
+            let details = format!("process {} of an earlier host of this session does not end", first.pid);
+            return Err(writer_conflict(&details, None));
+        }
+        tracing::warn!(
+            count = leftovers.len(),
+            "an earlier host of this session left processes behind; they are ended"
+        );
+        tree.kill(&leftovers);
+        tree::reap();
+        sleep(TREE_POLL).await;
+    }
+}
+
+fn open_journal(options: &HostOptions, transcript: &Path) -> Result<Journal, RpcError> {
+    let identity = Identity {
+        session_id: options.session_id.clone(),
+        cwd: options.workspace.to_string_lossy().into_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let writer = Writer::open(transcript, identity, options.durability)
+        .map_err(|error| refusal(code::TRANSCRIPT_UNWRITABLE, "the transcript cannot be opened", &error.to_string()))?;
+    Ok(Journal::new(writer))
+}

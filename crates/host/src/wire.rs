@@ -1,0 +1,278 @@
+//! The wire between daemon, host and agent: the names, and the messages the host reads into or writes itself.
+//!
+//! Everything else passes through as it came.
+
+use acp::{Message, RequestId, RpcError, compose};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::turn::Prompt;
+
+pub(crate) const INITIALIZE: &str = "initialize";
+pub(crate) const SESSION_NEW: &str = "session/new";
+pub(crate) const SESSION_LOAD: &str = "session/load";
+pub(crate) const SESSION_RESUME: &str = "session/resume";
+pub(crate) const SESSION_PROMPT: &str = "session/prompt";
+pub(crate) const SESSION_CANCEL: &str = "session/cancel";
+pub(crate) const SESSION_UPDATE: &str = "session/update";
+pub(crate) const REQUEST_PERMISSION: &str = "session/request_permission";
+/// From the daemon: end the agent now.
+pub(crate) const CLOSE: &str = "turnd/close";
+/// To the daemon: the agent has ended by itself.
+pub(crate) const AGENT_EXITED: &str = "turnd/agent_exited";
+
+/// Where the prompt's identity travels.
+const INVOCATION_META: &str = "qwen-code/invocation";
+/// Where the host says how a turn ended.
+const TURN_META: &str = "turnd/turn";
+/// Where the host says what the agent remembers.
+const MEMORY_META: &str = "turnd/memory";
+/// JSON-RPC code of every error that the host is the author of; the stable code is in its data.
+const HOST_ERROR: i64 = -32000;
+
+/// The stable codes of the errors that a host is the author of.
+pub mod code {
+    /// The agent cannot be started, or ended before it answered.
+    pub const AGENT_UNAVAILABLE: &str = "agent_unavailable";
+    /// Another process has the session.
+    pub const SESSION_WRITER_CONFLICT: &str = "session_writer_conflict";
+    /// The transcript cannot be written, so the prompt was not handed to the agent.
+    pub const TRANSCRIPT_UNWRITABLE: &str = "transcript_unwritable";
+    /// The agent ended with the request open.
+    pub const CHANNEL_CLOSED: &str = "channel_closed";
+    /// The daemon was gone, and the turn did not settle in time.
+    pub const LINGER_EXPIRED: &str = "linger_expired";
+    /// Somebody ended the host itself.
+    pub const HOST_TERMINATED: &str = "host_terminated";
+    /// The agent answered a prompt with something that is no answer.
+    pub const INVALID_ANSWER: &str = "invalid_answer";
+    /// The agent still works on another prompt of the session.
+    pub const TURN_IN_PROGRESS: &str = "turn_in_progress";
+    /// The prompt names no id or another session, so that its turn could not be recorded.
+    pub const INVALID_PROMPT: &str = "invalid_prompt";
+}
+
+/// What an agent remembers of a session that was restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memory {
+    Resumed,
+    Loaded,
+    Fresh,
+}
+
+/// What the host decided about a turn, for the daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    Completed,
+    Cancelled { agent_stop_reason: Option<String> },
+}
+
+/// What an agent can do to get its memory back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Capabilities {
+    pub(crate) resume: bool,
+    pub(crate) load: bool,
+}
+
+impl Capabilities {
+    /// Reads the result of `initialize`. An empty object advertises; null and false do not.
+    pub(crate) fn read(result: &str) -> Self {
+        let advertised = |path: &[&str]| acp::raw_at(result, path).is_some_and(|raw| !matches!(raw, "null" | "false"));
+        Self {
+            resume: advertised(&["agentCapabilities", "sessionCapabilities", "resume"]),
+            load: advertised(&["agentCapabilities", "loadSession"]),
+        }
+    }
+}
+
+/// An error of the host's own.
+pub(crate) fn refusal(stable_code: &str, message: &str, details: &str) -> RpcError {
+    let data = json!({ "turnd/code": stable_code, "details": details });
+    RpcError::new(HOST_ERROR, message).with_data(&data)
+}
+
+/// The error for a session that another process has.
+pub(crate) fn writer_conflict(details: &str, owner: Option<&transcript::Owner>) -> RpcError {
+    let mut data = json!({ "turnd/code": code::SESSION_WRITER_CONFLICT, "details": details });
+    if let Some(owner) = owner {
+        data["pid"] = owner.pid.into();
+        data["startedAt"] = owner.started_at.into();
+    }
+    RpcError::new(HOST_ERROR, "another process has this session").with_data(&data)
+}
+
+/// The error for a request that was open when the agent ended.
+pub(crate) fn agent_gone(stable_code: &str, message: &str, exit: &Exit) -> RpcError {
+    let data = json!({
+        "turnd/code": stable_code,
+        "details": exit.details(),
+        "exitCode": exit.code,
+        "signal": exit.signal,
+        "stderrTail": exit.stderr_tail,
+        "stdoutTail": exit.stdout_tail,
+    });
+    RpcError::new(HOST_ERROR, message).with_data(&data)
+}
+
+/// The notification that the agent has ended by itself.
+pub(crate) fn agent_exited(exit: &Exit) -> Bytes {
+    let mut params = json!({});
+    if let Some(code) = exit.code {
+        params["exitCode"] = code.into();
+    }
+    if let Some(signal) = exit.signal {
+        params["signal"] = signal.into();
+    }
+    if !exit.stderr_tail.is_empty() {
+        params["stderrTail"] = exit.stderr_tail.as_str().into();
+    }
+    compose::notification(AGENT_EXITED, &params)
+}
+
+/// What an error answer of the agent says: the code and the message that its turn ends with.
+pub(crate) fn code_and_message(error: &RpcError) -> (String, String) {
+    let stable = error.data.as_deref().and_then(|data| acp::string_at(data, &["turnd/code"]));
+    let message = error.details().unwrap_or_else(|| error.message.clone());
+    (stable.unwrap_or_else(|| error.code.to_string()), message)
+}
+
+/// The prompt that a `session/prompt` carries. None without an id or without content.
+pub(crate) fn prompt(message: &Message) -> Option<Prompt> {
+    let params = message.params()?;
+    let invocation = acp::raw_at(params, &["_meta", INVOCATION_META])?;
+    Some(Prompt {
+        id: acp::string_at(invocation, &["promptId"]).filter(|id| !id.is_empty())?,
+        raw_blocks: acp::raw_at(params, &["prompt"])?.to_owned(),
+        originator: acp::string_at(invocation, &["originatorClientId"]),
+    })
+}
+
+/// The answer to a prompt: the agent's own result with the host's stamp.
+pub(crate) fn stamped(id: &RequestId, result: &str, stamp: &Stamp) -> Bytes {
+    compose::response_raw(id, &acp::with_meta(result, TURN_META, &stamp.to_value()))
+}
+
+/// The answer to a prompt that was cancelled, whatever the agent made of it.
+pub(crate) fn cancelled(id: &RequestId, stamp: &Stamp) -> Bytes {
+    stamped(id, r#"{"stopReason":"cancelled"}"#, stamp)
+}
+
+impl Stamp {
+    fn to_value(&self) -> Value {
+        match self {
+            Self::Completed => json!({ "state": "completed" }),
+            Self::Cancelled { agent_stop_reason: None } => json!({ "state": "cancelled" }),
+            Self::Cancelled { agent_stop_reason: Some(reason) } => {
+                json!({ "state": "cancelled", "agentStopReason": reason })
+            }
+        }
+    }
+}
+
+/// The stop reason of a prompt's result.
+pub(crate) fn stop_reason(result: &str) -> Option<String> {
+    acp::string_at(result, &["stopReason"]).filter(|reason| !reason.is_empty())
+}
+
+/// The session id of a result or of parameters.
+pub(crate) fn session_id(raw: &str) -> Option<String> {
+    acp::string_at(raw, &["sessionId"]).filter(|id| !id.is_empty())
+}
+
+/// The model a session starts with, when the agent tells it.
+pub(crate) fn model(result: &str) -> Option<String> {
+    acp::string_at(result, &["models", "currentModelId"])
+}
+
+/// The working directory that the parameters of a session name.
+pub(crate) fn cwd(params: &str) -> String {
+    acp::string_at(params, &["cwd"]).unwrap_or_default()
+}
+
+/// The parameters that resume or load the agent's own session: the daemon's, with the session id exchanged.
+pub(crate) fn restore_params(params: &str, agent_session: &str) -> String {
+    acp::with_member(params, "sessionId", &json!(agent_session).to_string())
+}
+
+/// The parameters that start a new session in the place of one that cannot be restored: nothing but where and what with,
+/// so that no agent takes it for the old one.
+pub(crate) fn fresh_params(params: &str) -> String {
+    let cwd = acp::raw_at(params, &["cwd"]).unwrap_or("\"\"");
+    let servers = acp::raw_at(params, &["mcpServers"]).unwrap_or("[]");
+    format!(r#"{{"cwd":{cwd},"mcpServers":{servers}}}"#)
+}
+
+/// The answer to `session/load`: the agent's result with the agent's session id and what it remembers.
+pub(crate) fn restored(id: &RequestId, result: &str, agent_session: &str, memory: Memory) -> Bytes {
+    let memory = match memory {
+        Memory::Resumed => "resumed",
+        Memory::Loaded => "loaded",
+        Memory::Fresh => "fresh",
+    };
+    let named = acp::with_member(result, "sessionId", &json!(agent_session).to_string());
+    compose::response_raw(id, &acp::with_meta(&named, MEMORY_META, &json!(memory)))
+}
+
+/// The tool call that a permission request is about.
+pub(crate) fn permission_call(params: &str) -> Option<&str> {
+    acp::raw_at(params, &["toolCall"])
+}
+
+/// The answer to a permission request that nobody can answer any more.
+pub(crate) fn permission_cancelled(id: &RequestId) -> Bytes {
+    compose::response_raw(id, r#"{"outcome":{"outcome":"cancelled"}}"#)
+}
+
+/// The answer to any other request that nobody can answer.
+pub(crate) fn not_served(id: &RequestId, message: &str) -> Bytes {
+    compose::error_response(id, &RpcError::new(acp::rpc_error::METHOD_NOT_FOUND, message))
+}
+
+/// Why the daemon closes a session.
+pub(crate) fn close_reason(message: &Message) -> String {
+    let reason = message.params().and_then(|params| acp::string_at(params, &["reason"]));
+    reason.unwrap_or_else(|| "session_closed".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capability_is_advertised_by_anything_but_null_and_false() {
+        let check = |capabilities: &str, resume, load| {
+            let result = format!(r#"{{"agentCapabilities":{capabilities}}}"#);
+            assert_eq!(Capabilities::read(&result), Capabilities { resume, load }, "{capabilities}");
+        };
+        check("{}", false, false);
+        check(r#"{"loadSession":true}"#, false, true);
+        check(r#"{"loadSession":false,"sessionCapabilities":{"resume":{}}}"#, true, false);
+        check(r#"{"loadSession":null,"sessionCapabilities":{"resume":null}}"#, false, false);
+    }
+
+    #[test]
+    fn a_stamp_leaves_the_agents_result_alone() {
+        let line = stamped(&1.into(), r#"{"usage":{"n":1},"stopReason":"end_turn"}"#, &Stamp::Completed);
+        let message = Message::parse(line).unwrap();
+        let result = message.result().unwrap();
+        assert_eq!(acp::raw_at(result, &["usage"]), Some(r#"{"n":1}"#));
+        assert_eq!(stop_reason(result).as_deref(), Some("end_turn"));
+        assert_eq!(acp::string_at(result, &["_meta", TURN_META, "state"]).as_deref(), Some("completed"));
+    }
+
+    #[test]
+    fn a_restored_session_is_named_even_by_an_agent_that_answers_null() {
+        let message = Message::parse(restored(&1.into(), "null", "ses_1", Memory::Loaded)).unwrap();
+        assert_eq!(message.session_id().as_deref(), Some("ses_1"));
+        assert_eq!(acp::string_at(message.result().unwrap(), &["_meta", MEMORY_META]).as_deref(), Some("loaded"));
+    }
+
+    #[test]
+    fn an_errors_own_stable_code_goes_before_its_number() {
+        let error = RpcError::new(-32603, "Internal error").with_data(&json!({ "details": "bad request" }));
+        assert_eq!(code_and_message(&error), ("-32603".to_owned(), "bad request".to_owned()));
+        let error = refusal(code::CHANNEL_CLOSED, "gone", "the agent exited");
+        assert_eq!(code_and_message(&error), ("channel_closed".to_owned(), "the agent exited".to_owned()));
+    }
+}

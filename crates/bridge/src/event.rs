@@ -70,3 +70,8 @@ pub(crate) struct Exit {
     /// The signal that killed it.
     pub(crate) signal: Option<i64>,
 }
+
+impl Exit {
+    /// The stream ended and nobody said why.
+    pub(crate) const UNKNOWN: Self = Self { code: None, signal: None };
+}

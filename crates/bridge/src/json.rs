@@ -1,6 +1,9 @@
 //! Writing JSON objects member by member, so that raw text passes through untouched.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+use serde_json::value::RawValue;
 
 /// An object being written. Members appear in the order of the calls.
 pub(crate) struct Object {
@@ -55,14 +58,36 @@ impl Object {
         self.text
     }
 
+    /// A member whose name is not one of ours.
+    fn member(mut self, name: &str, raw: &str) -> Self {
+        self.comma();
+        self.text.push_str(&quoted(name));
+        self.text.push(':');
+        self.text.push_str(raw);
+        self
+    }
+
     fn key(&mut self, key: &str) {
-        if self.text.len() > 1 {
-            self.text.push(',');
-        }
+        self.comma();
         self.text.push('"');
         self.text.push_str(key);
         self.text.push_str("\":");
     }
+
+    fn comma(&mut self) {
+        if self.text.len() > 1 {
+            self.text.push(',');
+        }
+    }
+}
+
+/// The raw object without one of its members. Where a key is too odd to be read, the member stays and is null.
+pub(crate) fn without(raw_object: &str, key: &str) -> String {
+    let Ok(members) = serde_json::from_str::<BTreeMap<String, &RawValue>>(raw_object) else {
+        return acp::with_member(raw_object, key, "null");
+    };
+    let kept = members.iter().filter(|(name, _)| *name != key);
+    kept.fold(Object::new(), |object, (name, value)| object.member(name, value.get())).finish()
 }
 
 /// A JSON string.
@@ -84,6 +109,12 @@ mod tests {
     fn absent_members_leave_no_trace() {
         assert_eq!(Object::new().maybe_text("a", None).maybe_raw("b", None).number("c", 1).finish(), r#"{"c":1}"#);
         assert_eq!(Object::new().finish(), "{}");
+    }
+
+    #[test]
+    fn a_member_is_taken_out_and_the_others_stay_as_they_are() {
+        assert_eq!(without(r#"{"a":1,"texts":{"b":2},"c":"\ud83d"}"#, "texts"), r#"{"a":1,"c":"\ud83d"}"#);
+        assert_eq!(without(r#"{"\ud83d":1,"texts":2}"#, "texts"), r#"{"\ud83d":1,"texts":null}"#);
     }
 
     #[test]

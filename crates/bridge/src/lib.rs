@@ -2,18 +2,26 @@
 
 mod bus;
 mod clock;
+mod effect;
 mod event;
 mod frame;
+mod incoming;
+mod input;
 mod json;
+mod latest;
 pub mod limits;
+mod outcome;
 mod overlay;
 mod permission;
 mod prompt;
+mod queue;
+mod session;
 mod shell;
 mod sink;
 mod status;
 mod terminal;
 mod text;
+mod turn;
 mod wire;
 
 pub use clock::Clock;

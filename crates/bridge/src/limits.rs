@@ -35,6 +35,9 @@ pub const CODE_UNITS_MAX: usize = 256;
 /// Bytes of one update kept as state for clients that join late; a larger one is only streamed.
 pub const LATEST_UPDATE_BYTES_MAX: usize = 1024 * 1024;
 
+/// Tool calls of one turn that are told apart; an agent that makes more is only told when one begins.
+pub const TURN_CALLS_MAX: usize = 4_096;
+
 /// Messages of an agent kept while its session is being opened.
 pub const EARLY_MESSAGES_MAX: usize = 4_096;
 /// Bytes of those messages.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::limits::OVERLAY_PROMPTS_MAX;
+use crate::queue::Admitted;
 use crate::{Clipped, InputWritten, LivePrompt, Terminal};
 
 /// An ended prompt.
@@ -42,28 +43,98 @@ pub struct TurnView {
 /// The last [`OVERLAY_PROMPTS_MAX`] ended prompts, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Overlay {
-    ended: VecDeque<Ended>,
+    kept: VecDeque<Kept>,
+}
+
+/// An ended prompt, and its admission if that was in this life.
+#[derive(Debug)]
+struct Kept {
+    ended: Ended,
+    admission: Option<Admitted>,
 }
 
 impl Overlay {
-    /// Remembers an outcome, or replaces what was known of that prompt.
-    pub(crate) fn insert(&mut self, ended: Ended) {
-        if let Some(known) = self.ended.iter_mut().find(|known| known.prompt_id == ended.prompt_id) {
-            *known = ended;
-            return;
+    /// Remembers an outcome. The caller has seen to it that the prompt is a new one.
+    pub(crate) fn insert(&mut self, ended: Ended, admission: Option<Admitted>) {
+        if self.kept.len() == OVERLAY_PROMPTS_MAX {
+            self.kept.pop_front();
         }
-        if self.ended.len() == OVERLAY_PROMPTS_MAX {
-            self.ended.pop_front();
+        self.kept.push_back(Kept { ended, admission });
+    }
+
+    /// Takes an outcome that a poll put together in place of what was known.
+    pub(crate) fn absorb(&mut self, ended: Ended) {
+        match self.kept.iter_mut().find(|kept| kept.ended.prompt_id == ended.prompt_id) {
+            Some(known) => known.ended = ended,
+            None => self.insert(ended, None),
         }
-        self.ended.push_back(ended);
     }
 
     pub(crate) fn get(&self, prompt_id: &str) -> Option<&Ended> {
-        self.ended.iter().find(|ended| ended.prompt_id == prompt_id)
+        self.find(prompt_id).map(|kept| &kept.ended)
+    }
+
+    /// The admission of a prompt that has ended.
+    pub(crate) fn admission(&self, prompt_id: &str) -> Option<&Admitted> {
+        self.find(prompt_id)?.admission.as_ref()
     }
 
     /// The one that ended last; of two in the same millisecond the later entry.
     pub(crate) fn newest(&self) -> Option<&Ended> {
-        self.ended.iter().max_by_key(|ended| ended.ended_at_ms)
+        self.kept.iter().map(|kept| &kept.ended).max_by_key(|ended| ended.ended_at_ms)
+    }
+
+    fn find(&self, prompt_id: &str) -> Option<&Kept> {
+        self.kept.iter().find(|kept| kept.ended.prompt_id == prompt_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(prompt_id: &str, ended_at_ms: u64) -> Ended {
+        Ended {
+            prompt_id: prompt_id.into(),
+            prompt_text: None,
+            result_text: None,
+            partial_text: None,
+            queued_at_ms: None,
+            started_at_ms: None,
+            ended_at_ms,
+            originator: None,
+            terminal: Terminal::Completed { stop_reason: "end_turn".into() },
+            input_written: None,
+        }
+    }
+
+    #[test]
+    fn the_oldest_of_sixty_five_is_forgotten() {
+        let mut overlay = Overlay::default();
+        for number in 0..=OVERLAY_PROMPTS_MAX {
+            overlay.insert(ended(&number.to_string(), 0), None);
+        }
+        assert!(overlay.get("0").is_none());
+        assert!(overlay.get("1").is_some());
+        assert!(overlay.get("64").is_some());
+    }
+
+    #[test]
+    fn the_newest_is_the_one_that_ended_last_and_not_the_one_absorbed_last() {
+        let mut overlay = Overlay::default();
+        assert!(overlay.newest().is_none());
+        overlay.insert(ended("A", 10), None);
+        overlay.insert(ended("B", 10), None);
+        overlay.absorb(ended("old", 5));
+        assert_eq!(overlay.newest().map(|ended| ended.prompt_id.as_str()), Some("B"));
+    }
+
+    #[test]
+    fn absorbing_replaces_the_outcome_in_its_place() {
+        let mut overlay = Overlay::default();
+        overlay.insert(ended("A", 10), None);
+        overlay.absorb(ended("A", 12));
+        assert_eq!(overlay.get("A").map(|ended| ended.ended_at_ms), Some(12));
+        assert_eq!(overlay.kept.len(), 1);
     }
 }

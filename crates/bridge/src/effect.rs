@@ -1,0 +1,84 @@
+//! Everything a session can bring about, to be performed in the order of the list.
+
+use std::sync::Arc;
+
+use acp::RequestId;
+
+use crate::event::{Event, News};
+use crate::permission::Verdict;
+use crate::prompt::{PromptId, Receipt};
+use crate::{AdmitError, FlushOrigin, NotOpen, Terminal, VoteOutcome};
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Put the admission on record.
+    RecordAdmission { prompt_id: PromptId },
+    /// Put the outcome on record.
+    RecordTerminal { prompt_id: PromptId, terminal: Terminal },
+    /// Answer whoever caused the step.
+    Reply(Reply),
+    /// Tell the readers.
+    Publish(Event),
+    /// Tell the agent.
+    Tell(Tell),
+    /// Every stream ends here.
+    EndStreams,
+    /// The session is over: nobody can find it any more, and its streams to the agent are dropped.
+    Forget,
+}
+
+/// The answer to a client's input. An input that needs none has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    Admitted(Receipt),
+    NotAdmitted(AdmitError),
+    Done,
+    Removed(bool),
+    Voted(VoteOutcome),
+    NotOpen(NotOpen),
+}
+
+/// A message to the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Tell {
+    /// Here is a prompt.
+    Prompt { prompt_id: PromptId, content: Arc<str>, extra: Option<Arc<str>>, originator: Option<Arc<str>> },
+    /// Stop what you are doing.
+    Cancel,
+    /// This is decided.
+    Verdict(Verdict),
+    /// Nobody here does that.
+    Unsupported { agent_request: RequestId, method: String },
+    /// End yourself.
+    Close(FlushOrigin),
+}
+
+/// One step of a session: when it happens and what it brings about.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) at_ms: u64,
+    pub(crate) effects: Vec<Effect>,
+}
+
+impl Step {
+    pub(crate) fn new(at_ms: u64) -> Self {
+        Self { at_ms, effects: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    pub(crate) fn reply(&mut self, reply: Reply) {
+        self.push(Effect::Reply(reply));
+    }
+
+    pub(crate) fn tell(&mut self, tell: Tell) {
+        self.push(Effect::Tell(tell));
+    }
+
+    pub(crate) fn publish(&mut self, prompt_id: Option<PromptId>, originator: Option<Arc<str>>, news: News) {
+        self.push(Effect::Publish(Event { prompt_id, originator, news }));
+    }
+}

@@ -1,0 +1,48 @@
+//! Everything that can happen to a session.
+
+use std::sync::Arc;
+
+use acp::RequestId;
+
+use crate::Vote;
+use crate::event::Exit;
+use crate::incoming::{Ask, Update};
+use crate::outcome::Answer;
+use crate::prompt::{Prompt, PromptId, Receipt};
+
+/// Something that happened. What is random or read from a clock comes with it.
+#[derive(Clone, Debug)]
+pub(crate) enum Input {
+    /// A client submits a prompt. The receipt is the one it gets if the prompt is accepted.
+    Admit { prompt: Prompt, receipt: Receipt },
+    /// A client wants the running prompt cancelled.
+    Cancel { by: Option<Arc<str>> },
+    /// A client wants one prompt gone.
+    Remove { prompt_id: String, by: Option<Arc<str>> },
+    /// A client answers a permission request.
+    Vote { request_id: String, vote: Vote, voter: Option<Arc<str>> },
+    /// The session is to be closed.
+    Close { reason: String, closed_by: Option<String> },
+    /// The session is given up.
+    Kill,
+    /// The daemon is stopping.
+    Shutdown,
+
+    /// The agent sends an update.
+    Updated(Update),
+    /// The agent asks for permission; `request_id` is our name for that.
+    Asked { ask: Ask, request_id: Arc<str> },
+    /// The agent asks for something that nobody here does.
+    AskedUnknown { agent_request: RequestId, method: String },
+    /// The agent answered a prompt.
+    Settled { prompt_id: PromptId, answer: Answer },
+    /// The agent's stream ended. The host may have said how the agent's process ended.
+    ChannelLost { exit: Option<Exit> },
+
+    /// A prompt's deadline has come.
+    DeadlineExpired { prompt_id: PromptId },
+    /// A closing session has given its running turn time enough to settle.
+    SettleOver,
+    /// An ending session has given the host time enough to close its stream.
+    EndOver,
+}

@@ -1,0 +1,73 @@
+//! What a client that joins late has to know: said once by the agent, at odd times.
+
+use crate::incoming::{StateKind, Update};
+use crate::limits::LATEST_UPDATE_BYTES_MAX;
+
+/// The newest update of each kind that is state.
+#[derive(Debug, Default)]
+pub(crate) struct Latest {
+    updates: Vec<(StateKind, String)>,
+    title: Option<String>,
+}
+
+impl Latest {
+    pub(crate) fn note(&mut self, update: &Update) {
+        let Some(kind) = update.state else { return };
+        if kind == StateKind::Info {
+            self.title = acp::string_at(&update.raw, &["title"]).or(self.title.take());
+        }
+        self.updates.retain(|(known, _)| *known != kind);
+        if update.raw.len() <= LATEST_UPDATE_BYTES_MAX {
+            self.updates.push((kind, update.raw.clone()));
+        }
+    }
+
+    pub(crate) fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    /// Raw JSON texts, in the order in which they came.
+    pub(crate) fn updates(&self) -> impl Iterator<Item = &str> {
+        self.updates.iter().map(|(_, raw)| raw.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::incoming::update;
+
+    fn latest(updates: &[&str]) -> Latest {
+        let mut latest = Latest::default();
+        for raw in updates {
+            latest.note(&update(&format!(r#"{{"update":{raw}}}"#)).unwrap());
+        }
+        latest
+    }
+
+    #[test]
+    fn the_newest_of_each_kind_is_kept() {
+        let (one, two) = (
+            r#"{"sessionUpdate":"current_mode_update","currentModeId":"a"}"#,
+            r#"{"sessionUpdate":"current_mode_update","currentModeId":"b"}"#,
+        );
+        let usage = r#"{"sessionUpdate":"usage_update","used":1}"#;
+        let chunk = r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hi"}}"#;
+        assert_eq!(latest(&[one, usage, chunk, two]).updates().collect::<Vec<_>>(), [usage, two]);
+    }
+
+    #[test]
+    fn a_title_stays_until_another_one_comes() {
+        let titled = r#"{"sessionUpdate":"session_info_update","title":"Named"}"#;
+        let untitled = r#"{"sessionUpdate":"session_info_update","updatedAt":"now"}"#;
+        assert_eq!(latest(&[titled, untitled]).title(), Some("Named"));
+        assert_eq!(latest(&[untitled]).title(), None);
+    }
+
+    #[test]
+    fn an_update_that_is_too_large_displaces_the_old_one_and_is_not_kept() {
+        let old = r#"{"sessionUpdate":"usage_update","used":1}"#;
+        let large = format!(r#"{{"sessionUpdate":"usage_update","x":"{}"}}"#, "x".repeat(LATEST_UPDATE_BYTES_MAX));
+        assert_eq!(latest(&[old, &large]).updates().count(), 0);
+    }
+}

@@ -1,0 +1,125 @@
+//! From the agent's answer to the outcome of a prompt.
+
+use crate::{InputWritten, Terminal};
+
+/// The agent's answer to a prompt, as it came through the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// A result.
+    Settled {
+        /// The agent's word.
+        stop_reason: Option<String>,
+        /// What the host decided and recorded, when it says so.
+        host: Option<HostWord>,
+        /// The agent's word, where the host replaced it.
+        agent_stop_reason: Option<String>,
+        /// Where the conversation can be branched: raw JSON object text.
+        branch_point: Option<String>,
+    },
+    /// An error.
+    Failed {
+        message: String,
+        code: String,
+        /// The host itself says so: the agent did not start, died, or could not be recorded.
+        from_host: bool,
+        /// Whether the agent had the input, when the host knows.
+        input_written: Option<InputWritten>,
+    },
+}
+
+/// The state of a turn as its host recorded it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostWord {
+    Completed,
+    Cancelled,
+}
+
+/// The outcome. Once a cancel was written to the agent the turn is cancelled, whatever the agent says: several say `end_turn` for
+/// a cut answer. Only the host knows that the turn was over before the cancel arrived, so its word counts more.
+pub(crate) fn judge(answer: &Answer, cancel_written: bool) -> Terminal {
+    match answer {
+        Answer::Settled { stop_reason, host, agent_stop_reason, .. } => {
+            let agent = agent_stop_reason.clone().or_else(|| stop_reason.clone());
+            match (host, stop_reason.as_deref()) {
+                (Some(HostWord::Completed), _) => completed(agent.as_deref()),
+                (Some(HostWord::Cancelled), _) => Terminal::Cancelled { agent_stop_reason: agent_stop_reason.clone() },
+                (None, _) if cancel_written => Terminal::Cancelled { agent_stop_reason: agent },
+                (None, Some("cancelled")) => Terminal::Cancelled { agent_stop_reason: agent },
+                (None, Some(stop_reason)) => completed(Some(stop_reason)),
+                (None, None) => Terminal::Error {
+                    message: "agent answered without a stop reason".to_owned(),
+                    code: Some("no_stop_reason".to_owned()),
+                },
+            }
+        }
+        Answer::Failed { from_host: false, .. } if cancel_written => Terminal::Cancelled { agent_stop_reason: None },
+        Answer::Failed { message, code, .. } => Terminal::Error { message: message.clone(), code: Some(code.clone()) },
+    }
+}
+
+fn completed(stop_reason: Option<&str>) -> Terminal {
+    // The host says that the turn completed, and nobody says how; the set of stop reasons is open.
+    Terminal::Completed { stop_reason: stop_reason.unwrap_or("unspecified").to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(stop_reason: Option<&str>, host: Option<HostWord>, agent: Option<&str>) -> Answer {
+        Answer::Settled {
+            stop_reason: stop_reason.map(str::to_owned),
+            host,
+            agent_stop_reason: agent.map(str::to_owned),
+            branch_point: None,
+        }
+    }
+
+    fn failed(from_host: bool) -> Answer {
+        Answer::Failed { message: "no".into(), code: "-1".into(), from_host, input_written: None }
+    }
+
+    fn short(terminal: &Terminal) -> String {
+        match terminal {
+            Terminal::Completed { stop_reason } => format!("completed {stop_reason}"),
+            Terminal::Cancelled { agent_stop_reason } => {
+                format!("cancelled ({})", agent_stop_reason.as_deref().unwrap_or("-"))
+            }
+            Terminal::Error { code, .. } => format!("error {}", code.as_deref().unwrap_or("-")),
+        }
+    }
+
+    fn check(answer: &Answer, untouched: &str, cancel_written: &str) {
+        assert_eq!(short(&judge(answer, false)), untouched, "{answer:?}");
+        assert_eq!(short(&judge(answer, true)), cancel_written, "{answer:?} after a cancel");
+    }
+
+    #[test]
+    fn without_a_host_the_agents_word_counts_until_a_cancel_was_written() {
+        check(&settled(Some("end_turn"), None, None), "completed end_turn", "cancelled (end_turn)");
+        check(&settled(Some("refusal"), None, None), "completed refusal", "cancelled (refusal)");
+        check(&settled(Some("cancelled"), None, None), "cancelled (cancelled)", "cancelled (cancelled)");
+    }
+
+    #[test]
+    fn the_hosts_word_counts_more_than_a_cancel() {
+        let completed = Some(HostWord::Completed);
+        check(&settled(Some("end_turn"), completed, None), "completed end_turn", "completed end_turn");
+        check(&settled(None, completed, None), "completed unspecified", "completed unspecified");
+        check(&settled(Some("x"), completed, Some("end_turn")), "completed end_turn", "completed end_turn");
+        let cancelled = Some(HostWord::Cancelled);
+        check(&settled(Some("cancelled"), cancelled, Some("end_turn")), "cancelled (end_turn)", "cancelled (end_turn)");
+        check(&settled(Some("cancelled"), cancelled, None), "cancelled (-)", "cancelled (-)");
+    }
+
+    #[test]
+    fn an_error_after_a_cancel_is_a_cancelled_turn_unless_the_host_says_it() {
+        check(&failed(false), "error -1", "cancelled (-)");
+        check(&failed(true), "error -1", "error -1");
+    }
+
+    #[test]
+    fn an_answer_that_says_nothing_is_no_success() {
+        check(&settled(None, None, None), "error no_stop_reason", "cancelled (-)");
+    }
+}

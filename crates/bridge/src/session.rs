@@ -1,0 +1,334 @@
+//! One session: what may happen to it, and what that brings about.
+//!
+//! [`Session`] is a value without clock, task or await. [`Session::step`] takes one [`Input`] and the time, and gives the list of
+//! [`Effect`]s in the order in which they are to be performed. The promises of the daemon are properties of that list:
+//!
+//! - *Written ahead*: an admission is on record before its receipt, and before the agent sees the prompt.
+//! - *Recorded before published*: an outcome is on record before anybody hears of it.
+//! - *Exactly one terminal* for each admitted prompt, and it never changes.
+//! - *First in, first out*, and the agent never holds two unanswered prompts.
+//! - After a close, a kill, a lost channel or a shutdown nothing is dispatched.
+
+mod ending;
+#[cfg(test)]
+mod tests;
+mod views;
+
+use std::sync::Arc;
+
+use crate::effect::{Effect, Reply, Step, Tell};
+use crate::event::News;
+use crate::incoming::{Ask, Update};
+use crate::input::Input;
+use crate::latest::Latest;
+use crate::limits::Timeouts;
+use crate::outcome::{Answer, judge};
+use crate::overlay::Overlay;
+use crate::permission::{NotDecided, Open, Permissions, Resolved, Verdict};
+use crate::prompt::{Prompt, PromptId, Receipt};
+use crate::queue::{Entry, Queue};
+use crate::turn::Turn;
+use crate::{AdmitError, InputWritten, NotOpen, TurnError, Vote, VoteOutcome};
+
+/// A live session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    phase: Phase,
+    /// Prompts that wait.
+    queue: Queue,
+    /// The prompt that the agent holds, at most one.
+    turn: Option<Turn>,
+    permissions: Permissions,
+    overlay: Overlay,
+    latest: Latest,
+    turn_error: Option<TurnError>,
+    /// When a turn last settled.
+    updated_at_ms: Option<u64>,
+    /// When anything last happened that speaks against calling the session idle.
+    active_at_ms: u64,
+    /// A cancel that found nothing to cancel has been told; the next one is not, until a prompt runs again.
+    idle_cancel_told: bool,
+    /// Answers to prompts whose outcome was out already.
+    late_answers: u64,
+    pending_prompts_max: usize,
+    timeouts: Timeouts,
+}
+
+/// Where a session is in its life. It only ever moves downward.
+#[derive(Debug)]
+enum Phase {
+    /// It takes prompts and runs them.
+    Open,
+    /// It was closed; its running turn has until then to settle.
+    Closing { settle_until_ms: u64, farewell: News },
+    /// The agent was told to end itself; its stream has until then to end. The farewell is what readers hear after that.
+    Ending { until_ms: u64, farewell: Option<News> },
+    /// Nothing can happen any more.
+    Over,
+}
+
+impl Session {
+    pub(crate) fn new(pending_prompts_max: usize, timeouts: Timeouts, at_ms: u64) -> Self {
+        Self {
+            phase: Phase::Open,
+            queue: Queue::default(),
+            turn: None,
+            permissions: Permissions::default(),
+            overlay: Overlay::default(),
+            latest: Latest::default(),
+            turn_error: None,
+            updated_at_ms: None,
+            active_at_ms: at_ms,
+            idle_cancel_told: false,
+            late_answers: 0,
+            pending_prompts_max,
+            timeouts,
+        }
+    }
+
+    /// Lets something happen.
+    pub(crate) fn step(&mut self, input: Input, at_ms: u64) -> Vec<Effect> {
+        let mut step = Step::new(at_ms);
+        match input {
+            Input::Admit { prompt, receipt } => self.admit(prompt, receipt, &mut step),
+            Input::Cancel { by } => self.cancel(by, &mut step),
+            Input::Remove { prompt_id, by } => self.remove(&prompt_id, by, &mut step),
+            Input::Vote { request_id, vote, voter } => self.vote(&request_id, &vote, voter, &mut step),
+            Input::Close { reason, closed_by } => self.close(News::SessionClosed { reason, closed_by }, &mut step),
+            Input::Kill => self.kill(&mut step),
+            Input::Shutdown => self.shut_down(&mut step),
+            Input::Updated(update) => self.update(update, &mut step),
+            Input::Asked { ask, request_id } => self.ask(ask, request_id, &mut step),
+            Input::AskedUnknown { agent_request, method } => step.tell(Tell::Unsupported { agent_request, method }),
+            Input::Settled { prompt_id, answer } => self.settle(&prompt_id, &answer, &mut step),
+            Input::ChannelLost { exit } => self.lose_channel(exit, &mut step),
+            Input::DeadlineExpired { prompt_id } => self.expire(&prompt_id, &mut step),
+            Input::SettleOver => self.stop_waiting_for_settle(&mut step),
+            Input::EndOver => self.lose_channel(None, &mut step),
+        }
+        step.effects
+    }
+
+    fn admit(&mut self, prompt: Prompt, receipt: Receipt, step: &mut Step) {
+        match self.admissible(prompt, receipt, step.at_ms) {
+            Err(error) => step.reply(Reply::NotAdmitted(error)),
+            Ok(mut entry) => {
+                entry.waited = self.turn.is_some() || !self.queue.is_empty();
+                self.active_at_ms = step.at_ms;
+                step.push(Effect::RecordAdmission { prompt_id: entry.prompt_id.clone() });
+                step.reply(Reply::Admitted(entry.admission.receipt.clone()));
+                if entry.waited {
+                    let news = News::PendingAdded { text: entry.text.clone(), queued_at_ms: entry.queued_at_ms };
+                    step.publish(Some(entry.prompt_id.clone()), entry.originator.clone(), news);
+                }
+                self.queue.push(entry);
+                self.dispatch_next(step);
+            }
+        }
+    }
+
+    fn admissible(&self, prompt: Prompt, receipt: Receipt, at_ms: u64) -> Result<Entry, AdmitError> {
+        self.open().map_err(|not_open| match not_open {
+            NotOpen::Closing => AdmitError::Closing,
+            NotOpen::Gone => AdmitError::Gone,
+        })?;
+        if let Some(admission) = self.admission(&receipt.prompt_id) {
+            let same_content = admission.is_of_same_content(&prompt);
+            return Err(AdmitError::Known { first: admission.receipt.clone(), same_content });
+        }
+        let pending = self.unfinished();
+        if pending >= self.pending_prompts_max {
+            return Err(AdmitError::QueueFull { limit: self.pending_prompts_max, pending });
+        }
+        Entry::new(prompt, receipt, at_ms).ok_or(AdmitError::NotContent)
+    }
+
+    /// Hands the head of the queue to the agent, if the agent holds nothing.
+    fn dispatch_next(&mut self, step: &mut Step) {
+        if !matches!(self.phase, Phase::Open) || self.turn.is_some() {
+            return;
+        }
+        let Some(entry) = self.queue.pop() else { return };
+        let (prompt_id, originator) = (entry.prompt_id.clone(), entry.originator.clone());
+        if entry.waited {
+            let news = News::PendingStarted { text: entry.text.clone() };
+            step.publish(Some(prompt_id.clone()), originator.clone(), news);
+        }
+        // The text of a prompt that repeats a failed one is in the history already.
+        if !(entry.retry && self.turn_error.is_some()) {
+            for block in entry.blocks() {
+                step.publish(Some(prompt_id.clone()), originator.clone(), News::Echo { block });
+            }
+        }
+        let (content, extra) = (entry.content.clone(), entry.extra.clone());
+        step.tell(Tell::Prompt { prompt_id, content, extra, originator });
+        self.idle_cancel_told = false;
+        self.active_at_ms = step.at_ms;
+        self.turn = Some(Turn::new(entry, step.at_ms));
+    }
+
+    /// Cancels what runs now: the prompt is named here, so a cancel that comes after its end does nothing to the next one.
+    fn cancel(&mut self, by: Option<Arc<str>>, step: &mut Step) {
+        if let Err(not_open) = self.open() {
+            return step.reply(Reply::NotOpen(not_open));
+        }
+        match self.turn.as_ref().filter(|turn| !turn.over) {
+            Some(turn) if turn.cancelled_at_ms.is_some() => {}
+            Some(turn) => {
+                let prompt_id = turn.entry.prompt_id.clone();
+                step.publish(Some(prompt_id), by, News::PromptCancelled { forward_failed: false });
+                self.write_cancel(step);
+            }
+            None if self.idle_cancel_told => {}
+            None => {
+                self.idle_cancel_told = true;
+                step.publish(None, by, News::PromptCancelled { forward_failed: false });
+            }
+        }
+        step.reply(Reply::Done);
+    }
+
+    /// Tells the agent once to stop, and decides for it what it may be waiting for.
+    fn write_cancel(&mut self, step: &mut Step) {
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled_at_ms.is_none()) else { return };
+        turn.cancelled_at_ms = Some(step.at_ms);
+        let prompt_id = turn.entry.prompt_id.clone();
+        step.tell(Tell::Cancel);
+        self.refuse_permissions(|open| open.prompt_id.as_ref() == Some(&prompt_id), step);
+    }
+
+    fn remove(&mut self, prompt_id: &str, by: Option<Arc<str>>, step: &mut Step) {
+        if let Err(not_open) = self.open() {
+            return step.reply(Reply::NotOpen(not_open));
+        }
+        let removed = self.remove_queued(prompt_id, step) || self.remove_running(prompt_id, by, step);
+        step.reply(Reply::Removed(removed));
+    }
+
+    /// A prompt that waits is over at once; its slot is free and the agent never hears of it.
+    fn remove_queued(&mut self, prompt_id: &str, step: &mut Step) -> bool {
+        let Some(entry) = self.queue.remove(prompt_id) else { return false };
+        self.end_removed(&entry, step);
+        true
+    }
+
+    /// A prompt that runs leaves the list at once and ends when the agent settles it: nobody knows its outcome before.
+    fn remove_running(&mut self, prompt_id: &str, by: Option<Arc<str>>, step: &mut Step) -> bool {
+        let running = |turn: &&mut Turn| *turn.entry.prompt_id == *prompt_id && !turn.over && !turn.removed;
+        let Some(turn) = self.turn.as_mut().filter(running) else { return false };
+        turn.removed = true;
+        let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
+        if turn.cancelled_at_ms.is_none() {
+            step.publish(Some(prompt_id.clone()), by, News::PromptCancelled { forward_failed: false });
+        }
+        step.publish(Some(prompt_id), originator, News::PendingCompleted { removed: true });
+        self.write_cancel(step);
+        true
+    }
+
+    fn settle(&mut self, prompt_id: &PromptId, answer: &Answer, step: &mut Step) {
+        let Some(turn) = self.turn.take_if(|turn| turn.entry.prompt_id == *prompt_id) else {
+            self.late_answers += 1;
+            return;
+        };
+        self.updated_at_ms = Some(step.at_ms);
+        self.active_at_ms = step.at_ms;
+        self.refuse_permissions(|open| open.prompt_id.as_ref() == Some(prompt_id), step);
+        if turn.over {
+            self.late_answers += 1;
+        } else {
+            self.end_settled(&turn, answer, step);
+        }
+        match self.phase {
+            Phase::Closing { .. } => self.tell_to_end(step),
+            Phase::Open | Phase::Ending { .. } | Phase::Over => self.dispatch_next(step),
+        }
+    }
+
+    fn end_settled(&mut self, turn: &Turn, answer: &Answer, step: &mut Step) {
+        let terminal = judge(answer, turn.cancelled_at_ms.is_some());
+        let (branch_point, input_written) = match answer {
+            Answer::Settled { branch_point, .. } => (branch_point.clone(), None),
+            Answer::Failed { input_written, .. } => (None, *input_written),
+        };
+        let cancel_asked = turn.cancelled_at_ms.is_some();
+        if matches!(terminal, crate::Terminal::Error { .. }) && !cancel_asked {
+            let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
+            step.publish(Some(prompt_id), originator, News::PromptCancelled { forward_failed: true });
+        }
+        let input_written = input_written.unwrap_or(InputWritten::Yes);
+        self.end_turn(turn, ending::Outcome { terminal, input_written, branch_point }, step);
+    }
+
+    fn update(&mut self, update: Update, step: &mut Step) {
+        if matches!(self.phase, Phase::Over) {
+            return;
+        }
+        self.latest.note(&update);
+        let (mut prompt_id, mut originator) = (None, None);
+        if let Some(turn) = &mut self.turn {
+            turn.heard_at_ms = Some(step.at_ms);
+            if !turn.over {
+                turn.hear(&update.speech);
+            }
+            (prompt_id, originator) = (Some(turn.entry.prompt_id.clone()), turn.entry.originator.clone());
+        }
+        step.publish(prompt_id, originator, News::Update { raw: update.raw });
+    }
+
+    fn ask(&mut self, ask: Ask, request_id: Arc<str>, step: &mut Step) {
+        if let Some(turn) = &mut self.turn {
+            turn.heard_at_ms = Some(step.at_ms);
+        }
+        let stopping = self.turn.as_ref().is_some_and(|turn| turn.over || turn.cancelled_at_ms.is_some());
+        if stopping || self.open().is_err() || !self.permissions.has_room() {
+            return step.tell(Tell::Verdict(Verdict::cancelled(ask.agent_request)));
+        }
+        let entry = self.turn.as_ref().map(|turn| &turn.entry);
+        let prompt_id = entry.map(|entry| entry.prompt_id.clone());
+        let originator = entry.and_then(|entry| entry.originator.clone());
+        let (tool_call, options) = (ask.tool_call.clone(), ask.options.clone());
+        let news = News::PermissionRequest { request_id: request_id.clone(), tool_call, options };
+        step.publish(prompt_id.clone(), originator, news);
+        self.permissions.open(Open { request_id, created_at_ms: step.at_ms, prompt_id, ask });
+    }
+
+    fn vote(&mut self, request_id: &str, vote: &Vote, voter: Option<Arc<str>>, step: &mut Step) {
+        let outcome = match self.permissions.vote(request_id, vote) {
+            Ok(resolved) => {
+                resolve(resolved, voter, step);
+                VoteOutcome::Recorded
+            }
+            Err(NotDecided::InvalidOption) => VoteOutcome::InvalidOption,
+            Err(NotDecided::Unknown) => VoteOutcome::Unknown,
+            Err(NotDecided::Already(decided)) => {
+                let (request_id, decision) = (decided.request_id.clone(), decided.decision.clone());
+                let news = News::PermissionAlreadyResolved { request_id, decision: decision.clone() };
+                step.publish(decided.prompt_id.clone(), None, news);
+                VoteOutcome::AlreadyResolved(decision)
+            }
+        };
+        step.reply(Reply::Voted(outcome));
+    }
+
+    fn refuse_permissions(&mut self, which: impl Fn(&Open) -> bool, step: &mut Step) {
+        for resolved in self.permissions.refuse(which) {
+            resolve(resolved, None, step);
+        }
+    }
+
+    fn open(&self) -> Result<(), NotOpen> {
+        match self.phase {
+            Phase::Open => Ok(()),
+            Phase::Closing { .. } | Phase::Ending { .. } => Err(NotOpen::Closing),
+            Phase::Over => Err(NotOpen::Gone),
+        }
+    }
+}
+
+/// A decision reaches the agent and the readers.
+fn resolve(resolved: Resolved, voter: Option<Arc<str>>, step: &mut Step) {
+    let Resolved { request_id, prompt_id, decision, verdict } = resolved;
+    step.tell(Tell::Verdict(verdict));
+    step.publish(prompt_id, voter.clone(), News::PermissionResolved { request_id, decision, voter });
+}

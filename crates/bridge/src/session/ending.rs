@@ -1,0 +1,235 @@
+//! How prompts and sessions end.
+
+use super::{Phase, Session};
+use crate::effect::{Effect, Reply, Step, Tell};
+use crate::event::{Exit, News};
+use crate::overlay::Ended;
+use crate::prompt::PromptId;
+use crate::queue::Entry;
+use crate::turn::Turn;
+use crate::{FlushOrigin, InputWritten, NotOpen, Terminal, TurnError};
+
+/// How a prompt ended, and what goes with it.
+pub(super) struct Outcome {
+    pub(super) terminal: Terminal,
+    pub(super) input_written: InputWritten,
+    /// Raw JSON object text.
+    pub(super) branch_point: Option<String>,
+}
+
+impl Outcome {
+    fn error(code: &str, message: &str, input_written: InputWritten) -> Self {
+        let terminal = Terminal::Error { message: message.to_owned(), code: Some(code.to_owned()) };
+        Self { terminal, input_written, branch_point: None }
+    }
+}
+
+impl Session {
+    /// The one door through which every prompt leaves: on record first, then in the overlay, then out to the readers.
+    fn end(&mut self, entry: &Entry, turn: Option<&Turn>, outcome: Outcome, step: &mut Step) {
+        let Outcome { terminal, input_written, branch_point } = outcome;
+        let prompt_id = entry.prompt_id.clone();
+        step.push(Effect::RecordTerminal { prompt_id: prompt_id.clone(), terminal: terminal.clone() });
+        match &terminal {
+            Terminal::Completed { .. } => self.turn_error = None,
+            Terminal::Cancelled { .. } => {}
+            Terminal::Error { message, code } => {
+                self.turn_error = Some(TurnError { message: message.clone(), code: code.clone() });
+            }
+        }
+        let ended = ended(entry, turn, &terminal, input_written, step.at_ms);
+        self.overlay.insert(ended, Some(entry.admission.clone()));
+        let news = match terminal {
+            Terminal::Error { message, code } => News::TurnError { message, code, input_written },
+            Terminal::Completed { stop_reason } => {
+                News::TurnComplete { stop_reason, branch_point, cancel: None, input_written }
+            }
+            Terminal::Cancelled { .. } => {
+                let cancel = turn.and_then(Turn::cancel_note);
+                News::TurnComplete { stop_reason: "cancelled".to_owned(), branch_point: None, cancel, input_written }
+            }
+        };
+        step.publish(Some(prompt_id), entry.originator.clone(), news);
+    }
+
+    pub(super) fn end_turn(&mut self, turn: &Turn, outcome: Outcome, step: &mut Step) {
+        self.end(&turn.entry, Some(turn), outcome, step);
+        if !turn.removed {
+            leave_list(&turn.entry, step);
+        }
+    }
+
+    pub(super) fn end_removed(&mut self, entry: &Entry, step: &mut Step) {
+        let news = News::PendingCompleted { removed: true };
+        step.publish(Some(entry.prompt_id.clone()), entry.originator.clone(), news);
+        let terminal = Terminal::Cancelled { agent_stop_reason: None };
+        self.end(entry, None, Outcome { terminal, input_written: InputWritten::No, branch_point: None }, step);
+    }
+
+    /// A prompt's caller stops waiting. One that waits is over; one that runs is cancelled and may still settle, and the next
+    /// waits for that, as the agent never holds two.
+    pub(super) fn expire(&mut self, prompt_id: &PromptId, step: &mut Step) {
+        const CODE: &str = "prompt_deadline_exceeded";
+        let message =
+            |entry: &Entry| format!("prompt exceeded the {}ms deadline", entry.deadline_ms.unwrap_or_default());
+        if let Some(entry) = self.queue.remove(prompt_id) {
+            let outcome = Outcome::error(CODE, &message(&entry), InputWritten::No);
+            self.end(&entry, None, outcome, step);
+            leave_list(&entry, step);
+        } else if let Some(mut turn) = self.turn.take_if(|turn| turn.entry.prompt_id == *prompt_id && !turn.over) {
+            let outcome = Outcome::error(CODE, &message(&turn.entry), InputWritten::Yes);
+            self.end_turn(&turn, outcome, step);
+            let cancel_is_news = turn.cancelled_at_ms.is_none();
+            let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
+            turn.over = true;
+            self.turn = Some(turn);
+            if cancel_is_news {
+                step.publish(Some(prompt_id), originator, News::PromptCancelled { forward_failed: false });
+            }
+            self.write_cancel(step);
+        }
+    }
+
+    /// Ends every unfinished prompt with one code. The turn stays with the agent until it answers or is gone.
+    fn flush(&mut self, origin: FlushOrigin, exit: Option<Exit>, step: &mut Step) {
+        if let Some(mut turn) = self.turn.take() {
+            if !turn.over {
+                self.flush_turn(&turn, origin, exit, step);
+                turn.over = true;
+            }
+            self.turn = Some(turn);
+        }
+        self.flush_queue(origin, step);
+    }
+
+    fn flush_turn(&mut self, turn: &Turn, origin: FlushOrigin, exit: Option<Exit>, step: &mut Step) {
+        // A host that lives to report the agent's end has handed the prompt over; of one that vanished nobody knows.
+        let vanished = origin == FlushOrigin::ChannelClosed && exit.is_none() && turn.heard_at_ms.is_none();
+        let input_written = if vanished { InputWritten::Maybe } else { InputWritten::Yes };
+        let cancelled = |forward_failed| News::PromptCancelled { forward_failed };
+        let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
+        if origin == FlushOrigin::ChannelClosed && turn.cancelled_at_ms.is_none() {
+            step.publish(Some(prompt_id.clone()), originator.clone(), cancelled(true));
+        }
+        self.end_turn(turn, Outcome::error(origin.code(), origin.message(), input_written), step);
+        if origin == FlushOrigin::DaemonShutdown && turn.cancelled_at_ms.is_none() {
+            step.publish(Some(prompt_id), originator, cancelled(false));
+        }
+    }
+
+    fn flush_queue(&mut self, origin: FlushOrigin, step: &mut Step) {
+        while let Some(entry) = self.queue.pop() {
+            self.end(&entry, None, Outcome::error(origin.code(), origin.message(), InputWritten::No), step);
+            leave_list(&entry, step);
+        }
+    }
+
+    /// A client's close: what waits is flushed and what runs is cancelled and given time to settle.
+    pub(super) fn close(&mut self, farewell: News, step: &mut Step) {
+        if let Err(not_open) = self.open() {
+            return step.reply(Reply::NotOpen(not_open));
+        }
+        step.reply(Reply::Done);
+        let settle_until_ms = step.at_ms.saturating_add(self.timeouts.settle_ms);
+        self.phase = Phase::Closing { settle_until_ms, farewell };
+        self.refuse_permissions(|_| true, step);
+        self.flush_queue(FlushOrigin::SessionClosed, step);
+        match &self.turn {
+            Some(turn) if !turn.over => self.write_cancel(step),
+            Some(_) | None => self.tell_to_end(step),
+        }
+    }
+
+    /// The closing session's turn did not settle in time.
+    pub(super) fn stop_waiting_for_settle(&mut self, step: &mut Step) {
+        if matches!(self.phase, Phase::Closing { .. }) {
+            self.flush(FlushOrigin::SessionClosed, None, step);
+            self.tell_to_end(step);
+        }
+    }
+
+    /// The last message to the agent of a closing session.
+    pub(super) fn tell_to_end(&mut self, step: &mut Step) {
+        if let Phase::Closing { farewell, .. } = &self.phase {
+            let farewell = Some(farewell.clone());
+            step.tell(Tell::Close(FlushOrigin::SessionClosed));
+            self.phase = self.ending(farewell, step);
+        }
+    }
+
+    pub(super) fn kill(&mut self, step: &mut Step) {
+        match self.phase {
+            Phase::Over => step.reply(Reply::NotOpen(NotOpen::Gone)),
+            Phase::Ending { .. } => step.reply(Reply::Done),
+            Phase::Open | Phase::Closing { .. } => {
+                step.reply(Reply::Done);
+                self.die(FlushOrigin::SessionKilled, "killed", step);
+            }
+        }
+    }
+
+    pub(super) fn shut_down(&mut self, step: &mut Step) {
+        if matches!(self.phase, Phase::Open | Phase::Closing { .. }) {
+            self.die(FlushOrigin::DaemonShutdown, "daemon_shutdown", step);
+        }
+    }
+
+    /// Ends all prompts and streams at once; only the agent has yet to go.
+    fn die(&mut self, origin: FlushOrigin, reason: &'static str, step: &mut Step) {
+        self.refuse_permissions(|_| true, step);
+        self.flush(origin, None, step);
+        step.publish(None, None, News::SessionDied { reason, exit: None });
+        step.push(Effect::EndStreams);
+        step.tell(Tell::Close(origin));
+        self.phase = self.ending(None, step);
+    }
+
+    fn ending(&self, farewell: Option<News>, step: &Step) -> Phase {
+        Phase::Ending { until_ms: step.at_ms.saturating_add(self.timeouts.end_ms), farewell }
+    }
+
+    /// The agent's stream has ended, whoever wanted it.
+    pub(super) fn lose_channel(&mut self, exit: Option<Exit>, step: &mut Step) {
+        let farewell = match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Over => return,
+            Phase::Open => Some(News::SessionDied { reason: "channel_closed", exit: exit.or(Some(Exit::UNKNOWN)) }),
+            Phase::Closing { farewell, .. } => Some(farewell),
+            Phase::Ending { farewell, .. } => farewell,
+        };
+        self.refuse_permissions(|_| true, step);
+        self.flush(FlushOrigin::ChannelClosed, exit, step);
+        if let Some(farewell) = farewell {
+            let by = match &farewell {
+                News::SessionClosed { closed_by, .. } => closed_by.as_deref().map(Into::into),
+                _ => None,
+            };
+            step.publish(None, by, farewell);
+            step.push(Effect::EndStreams);
+        }
+        step.push(Effect::Forget);
+    }
+}
+
+/// The list of waiting prompts hears of the end of those that it showed.
+fn leave_list(entry: &Entry, step: &mut Step) {
+    if entry.waited {
+        let news = News::PendingCompleted { removed: false };
+        step.publish(Some(entry.prompt_id.clone()), entry.originator.clone(), news);
+    }
+}
+
+fn ended(entry: &Entry, turn: Option<&Turn>, terminal: &Terminal, written: InputWritten, at_ms: u64) -> Ended {
+    let completed = matches!(terminal, Terminal::Completed { .. });
+    Ended {
+        prompt_id: entry.prompt_id.to_string(),
+        prompt_text: Some(entry.text.clone()),
+        result_text: turn.filter(|_| completed).and_then(Turn::result_text),
+        partial_text: turn.filter(|_| !completed).and_then(Turn::partial_text),
+        queued_at_ms: Some(entry.queued_at_ms),
+        started_at_ms: turn.map(|turn| turn.started_at_ms),
+        ended_at_ms: at_ms,
+        originator: entry.originator.as_deref().map(str::to_owned),
+        terminal: terminal.clone(),
+        input_written: Some(written),
+    }
+}

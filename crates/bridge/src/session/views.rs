@@ -1,0 +1,110 @@
+//! What can be seen of a session without anything happening to it.
+
+use super::{Phase, Session};
+use crate::input::Input;
+use crate::overlay::{Ended, TurnView};
+use crate::queue::{Admitted, Entry};
+use crate::status::Status;
+use crate::{InputWritten, LivePrompt, PendingPrompt, PromptState};
+
+impl Session {
+    /// What happens next by itself, and when (epoch milliseconds), if nothing else happens before.
+    pub(crate) fn due(&self) -> Option<(u64, Input)> {
+        match &self.phase {
+            Phase::Open => self.next_deadline(),
+            Phase::Closing { settle_until_ms, .. } => Some((*settle_until_ms, Input::SettleOver)),
+            Phase::Ending { until_ms, .. } => Some((*until_ms, Input::EndOver)),
+            Phase::Over => None,
+        }
+    }
+
+    fn next_deadline(&self) -> Option<(u64, Input)> {
+        let running = self.turn.iter().filter(|turn| !turn.over).map(|turn| &turn.entry);
+        let deadline = |entry: &Entry| {
+            let prompt_id = entry.prompt_id.clone();
+            entry.deadline_at_ms().map(|at_ms| (at_ms, Input::DeadlineExpired { prompt_id }))
+        };
+        running.chain(self.queue.iter()).filter_map(deadline).min_by_key(|(at_ms, _)| *at_ms)
+    }
+
+    /// Nothing can happen any more.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over)
+    }
+
+    /// Prompts without an outcome: those that wait, and the one that runs.
+    pub(super) fn unfinished(&self) -> usize {
+        self.queue.len() + usize::from(self.turn.as_ref().is_some_and(|turn| !turn.over))
+    }
+
+    /// The admission of a prompt that is unfinished, or ended lately.
+    pub(super) fn admission(&self, prompt_id: &str) -> Option<&Admitted> {
+        let running = self.turn.as_ref().map(|turn| &turn.entry).filter(|entry| *entry.prompt_id == *prompt_id);
+        let live = running.or_else(|| self.queue.get(prompt_id)).map(|entry| &entry.admission);
+        live.or_else(|| self.overlay.admission(prompt_id))
+    }
+
+    /// The list of unfinished prompts, the running one first. One that runs and was removed is not on it.
+    pub(crate) fn pending(&self) -> Vec<PendingPrompt> {
+        let running = self.turn.iter().filter(|turn| !turn.over && !turn.removed);
+        let running = running.map(|turn| turn.entry.pending(PromptState::Running, InputWritten::Yes));
+        let queued = self.queue.iter().map(|entry| entry.pending(PromptState::Queued, InputWritten::No));
+        running.chain(queued).collect()
+    }
+
+    /// What is known of a prompt, or (`None`) of the running one, else the head of the queue, else the newest ended one.
+    pub(crate) fn turn(&self, prompt_id: Option<&str>) -> TurnView {
+        let running = self.turn.as_ref().filter(|turn| !turn.over);
+        match prompt_id {
+            None => TurnView {
+                live: running.map(|turn| turn.running()).or_else(|| self.queue.head().map(Entry::queued)),
+                overlay: self.overlay.newest().cloned(),
+            },
+            Some(prompt_id) => TurnView { live: self.live(prompt_id), overlay: self.overlay.get(prompt_id).cloned() },
+        }
+    }
+
+    fn live(&self, prompt_id: &str) -> Option<LivePrompt> {
+        let running = self.turn.as_ref().filter(|turn| !turn.over && *turn.entry.prompt_id == *prompt_id);
+        running.map(|turn| turn.running()).or_else(|| self.queue.get(prompt_id).map(Entry::queued))
+    }
+
+    /// Takes an outcome that a poll put together. What is unfinished has no outcome, whatever the poll thinks.
+    pub(crate) fn absorb(&mut self, ended: Ended) {
+        if self.live(&ended.prompt_id).is_none() {
+            self.overlay.absorb(ended);
+        }
+    }
+
+    /// A client gave a sign of life.
+    pub(crate) fn note_activity(&mut self, at_ms: u64) {
+        self.active_at_ms = self.active_at_ms.max(at_ms);
+    }
+
+    /// Whether a permission request is or was one of this session's.
+    pub(crate) fn knows_permission(&self, request_id: &str) -> bool {
+        self.permissions.knows(request_id)
+    }
+
+    /// The newest updates that are state: raw JSON texts.
+    pub(crate) fn state_updates(&self) -> Vec<String> {
+        self.latest.updates().map(str::to_owned).collect()
+    }
+
+    /// The session at a glance. Who reads and who is registered is not the machine's business.
+    pub(crate) fn status(&self, created_at_ms: u64, client_count: usize, subscriber_count: usize) -> Status {
+        Status {
+            title: self.latest.title().map(str::to_owned),
+            created_at_ms,
+            updated_at_ms: self.updated_at_ms,
+            active_at_ms: self.active_at_ms,
+            client_count,
+            subscriber_count,
+            has_active_prompt: self.turn.is_some() || !self.queue.is_empty(),
+            pending_prompt_count: self.unfinished(),
+            turn_error: self.turn_error.clone(),
+            pending_permissions: self.permissions.pending(),
+            closing: self.open().is_err(),
+        }
+    }
+}

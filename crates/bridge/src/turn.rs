@@ -1,0 +1,163 @@
+//! The prompt that the agent holds.
+
+use std::collections::HashMap;
+
+use crate::event::CancelNote;
+use crate::incoming::Speech;
+use crate::limits::{TEXT_UNITS_MAX, TURN_CALLS_MAX};
+use crate::queue::Entry;
+use crate::text::{Clip, Clipped};
+use crate::{InputWritten, LivePrompt, PromptState};
+
+/// A dispatched prompt that the agent has not answered. It may outlive its own outcome: a deadline releases the caller and leaves
+/// the agent at work.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    pub(crate) entry: Entry,
+    pub(crate) started_at_ms: u64,
+    /// The last sign of the agent.
+    pub(crate) heard_at_ms: Option<u64>,
+    /// When a cancel was written to the agent. It hears it once.
+    pub(crate) cancelled_at_ms: Option<u64>,
+    /// A client removed it: it has left the list of unfinished prompts, though it runs until it settles.
+    pub(crate) removed: bool,
+    /// Its outcome is out. Nothing that the agent says can change it.
+    pub(crate) over: bool,
+    /// What was said after the last tool call.
+    result: Clip,
+    /// All that was said.
+    said: Clip,
+    /// The tool calls seen, and whether they ended.
+    calls: HashMap<String, bool>,
+}
+
+impl Turn {
+    pub(crate) fn new(entry: Entry, started_at_ms: u64) -> Self {
+        Self {
+            entry,
+            started_at_ms,
+            heard_at_ms: None,
+            cancelled_at_ms: None,
+            removed: false,
+            over: false,
+            result: Clip::new(TEXT_UNITS_MAX),
+            said: Clip::new(TEXT_UNITS_MAX),
+            calls: HashMap::new(),
+        }
+    }
+
+    /// Takes what the agent says in this turn. What comes before a tool call is no answer (seed on turn status).
+    pub(crate) fn hear(&mut self, speech: &Speech) {
+        match speech {
+            Speech::Text(text) => {
+                self.result.push(text);
+                self.said.push(text);
+            }
+            Speech::ToolCall { call_id } => {
+                self.note_call(call_id, false);
+                self.result = Clip::new(TEXT_UNITS_MAX);
+            }
+            Speech::ToolCallUpdate { call_id, over } => self.hear_of_call(call_id, *over),
+            Speech::Other => {}
+        }
+    }
+
+    /// An update may be the first sign of a call, or its end; both lie between what was said and the answer. Agents also repeat
+    /// the state of a call that ended long ago, which must not cost the answer.
+    fn hear_of_call(&mut self, call_id: &str, over: bool) {
+        let known = self.calls.get(call_id).copied();
+        let news = known.map_or(self.calls.len() < TURN_CALLS_MAX, |was_over| over && !was_over);
+        if news {
+            self.note_call(call_id, over);
+            self.result = Clip::new(TEXT_UNITS_MAX);
+        }
+    }
+
+    fn note_call(&mut self, call_id: &str, over: bool) {
+        if self.calls.len() < TURN_CALLS_MAX || self.calls.contains_key(call_id) {
+            self.calls.insert(call_id.to_owned(), over);
+        }
+    }
+
+    /// The answer so far.
+    pub(crate) fn result_text(&self) -> Option<Clipped> {
+        self.result.said()
+    }
+
+    /// Everything said so far.
+    pub(crate) fn partial_text(&self) -> Option<Clipped> {
+        self.said.said()
+    }
+
+    pub(crate) fn cancel_note(&self) -> Option<CancelNote> {
+        self.cancelled_at_ms.map(|cancelled_at_ms| CancelNote {
+            cancelled_at_ms,
+            elapsed_ms: cancelled_at_ms.saturating_sub(self.started_at_ms),
+        })
+    }
+
+    /// The poll's view while it runs.
+    pub(crate) fn running(&self) -> LivePrompt {
+        LivePrompt {
+            state: PromptState::Running,
+            started_at_ms: Some(self.started_at_ms),
+            heard_at_ms: self.heard_at_ms,
+            input_written: InputWritten::Yes,
+            ..self.entry.queued()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompt::{Prompt, Receipt};
+
+    /// Words are text, `[c` begins call c, `c` goes on with it, `c]` ends it, `*` is anything else.
+    fn check(script: &str, result: Option<&str>, said: Option<&str>) {
+        let receipt = Receipt { prompt_id: "A".into(), last_event_id: 0, event_epoch: "e".into() };
+        let prompt = Prompt { content: "[]".into(), ..Prompt::default() };
+        let mut turn = Turn::new(Entry::new(prompt, receipt, 0).unwrap(), 0);
+        for word in script.split_whitespace() {
+            turn.hear(&match word {
+                "*" => Speech::Other,
+                _ if word.starts_with('[') => Speech::ToolCall { call_id: word[1..].into() },
+                _ if word.ends_with(']') => {
+                    Speech::ToolCallUpdate { call_id: word[..word.len() - 1].into(), over: true }
+                }
+                _ if word.len() == 1 => Speech::ToolCallUpdate { call_id: word.into(), over: false },
+                _ => Speech::Text(word.into()),
+            });
+        }
+        assert_eq!(turn.result_text().map(|clipped| clipped.text).as_deref(), result, "{script}");
+        assert_eq!(turn.partial_text().map(|clipped| clipped.text).as_deref(), said, "{script}");
+    }
+
+    #[test]
+    fn the_answer_is_what_was_said_after_the_last_tool_call() {
+        check("let me see. [c c c] it is done", Some("itisdone"), Some("letmesee.itisdone"));
+    }
+
+    #[test]
+    fn a_turn_may_end_without_an_answer() {
+        check("", None, None);
+        check("* *", None, None);
+        check("look: [c c]", None, Some("look:"));
+    }
+
+    #[test]
+    fn a_call_that_was_never_announced_is_a_call() {
+        check("before c] after", Some("after"), Some("beforeafter"));
+        check("before c after", Some("after"), Some("beforeafter"));
+    }
+
+    #[test]
+    fn what_is_said_while_a_call_runs_is_no_answer() {
+        check("[c between c] after", Some("after"), Some("betweenafter"));
+    }
+
+    #[test]
+    fn news_of_a_call_that_ended_do_not_cost_the_answer() {
+        check("[c c] after c] c", Some("after"), Some("after"));
+    }
+}

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp::schema::{
-    ContentBlock, ContentChunk, PromptResponse, RequestPermissionRequest, SessionNotification, SessionUpdate,
-    StopReason, ToolCallUpdate,
+    ContentBlock, ContentChunk, PromptResponse, RequestPermissionRequest, SessionUpdate, StopReason, ToolCallUpdate,
 };
 use acp::{RequestId, compose};
 use bytes::Bytes;
+use serde_json::json;
 use tokio::sync::watch;
 
 use crate::connection::Connection;
@@ -59,22 +59,17 @@ impl Turn {
         self.update(SessionUpdate::AgentThoughtChunk(ContentChunk::new(ContentBlock::from(text)))).await;
     }
 
-    /// A chunk of the answer whose text is given as JSON has it between the quotes.
-    pub(crate) async fn say_escaped(&self, escaped: &str) {
-        let session_id = serde_json::Value::from(self.session_id.as_str());
-        let content = format!(r#"{{"type":"text","text":"{escaped}"}}"#);
-        let update = format!(r#"{{"sessionUpdate":"agent_message_chunk","content":{content}}}"#);
-        let params = format!(r#"{{"sessionId":{session_id},"update":{update}}}"#);
-        self.keep_and_say(compose::notification_raw("session/update", &params)).await;
-    }
-
-    /// Any update. It is also kept, for when the session is loaded.
+    /// Any update.
     pub(crate) async fn update(&self, update: SessionUpdate) {
-        let notification = SessionNotification::new(self.session_id.clone(), update);
-        self.keep_and_say(compose::notification("session/update", &notification)).await;
+        self.raw_update(&json!(update).to_string()).await;
     }
 
-    async fn keep_and_say(&self, line: Bytes) {
+    /// Any update as raw JSON, for what the protocol's types do not say. It is also kept, for when
+    /// the session is loaded.
+    pub(crate) async fn raw_update(&self, raw_update: &str) {
+        let session_id = json!(self.session_id);
+        let params = format!(r#"{{"sessionId":{session_id},"update":{raw_update}}}"#);
+        let line = compose::notification_raw("session/update", &params);
         self.connection.with_session(&self.session_id, |session| session.history.push(line.clone()));
         self.raw(line).await;
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
 use acp::schema::{SessionUpdate, ToolCall, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind};
+use acp::with_member;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
@@ -24,17 +25,21 @@ pub(super) const TOOL: Script = Script {
 
 async fn tool(turn: &mut Turn, command: &str) -> Outcome {
     let id = turn.call_id();
-    let call = ToolCall::new(id.clone(), command)
-        .kind(ToolKind::Execute)
-        .status(ToolCallStatus::Pending)
-        .raw_input(json!({"command": command}));
-    turn.update(SessionUpdate::ToolCall(call)).await;
+    announce(turn, &id, command).await;
     let result = ask_and_run(turn, &id, command).await;
     if result.is_err() {
         report(turn, &id, ToolCallStatus::Failed, "cancelled").await;
     }
     turn.say(&result?).await;
     Ok(Ending::END_TURN)
+}
+
+/// Shows the call before anything is asked. The protocol's own type leaves out the status "pending",
+/// as that is the default; most agents write it.
+async fn announce(turn: &Turn, id: &str, command: &str) {
+    let call = ToolCall::new(id.to_owned(), command).kind(ToolKind::Execute).raw_input(json!({"command": command}));
+    let update = json!(SessionUpdate::ToolCall(call)).to_string();
+    turn.raw_update(&with_member(&update, "status", "\"pending\"")).await;
 }
 
 /// What to say about the call once it is over.

@@ -59,12 +59,12 @@ pub(super) const GRANDCHILD: Script = Script {
     act: |turn, _| Box::pin(grandchild(turn)),
 };
 
-/// Leaves a process that ignores soft signals and has neither our group nor our pipes, and prints
-/// its pid. Its parent is gone at once, so a search among our children does not find it.
+/// Leaves a process that ignores soft signals and has neither our group nor our pipes. It prints its
+/// pid once it is on its own; its parent is gone by then, so a search among our children does not
+/// find it.
 const LEAVE_BEHIND: &str = r#"
 apart=$(command -v setsid || echo nohup)
-"$apart" sh -c 'trap "" HUP INT TERM; exec sleep 300' </dev/null >/dev/null 2>&1 &
-echo $!
+"$apart" sh -c 'trap "" HUP INT TERM; echo $$; exec sleep 300 >/dev/null' </dev/null 2>/dev/null &
 "#;
 
 async fn die(turn: &mut Turn) -> Outcome {
@@ -90,7 +90,8 @@ async fn noise(turn: &mut Turn) -> Outcome {
 }
 
 async fn surrogate(turn: &mut Turn) -> Outcome {
-    turn.say_escaped("half a pair: \\ud83d").await;
+    let content = r#"{"type":"text","text":"half a pair: \ud83d"}"#;
+    turn.raw_update(&format!(r#"{{"sessionUpdate":"agent_message_chunk","content":{content}}}"#)).await;
     Ok(Ending::END_TURN)
 }
 

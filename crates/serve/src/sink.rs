@@ -100,8 +100,7 @@ impl LedgerSink {
     /// Appends what waits and then `record`; what the disk refuses waits on.
     fn settle(&self, book: &mut Book, record: Option<Record>) {
         while let Some(waiting) = book.held.front() {
-            if let Err(error) = book.appender.append(waiting) {
-                self.failed(&error);
+            if !self.append(&mut book.appender, waiting) {
                 self.hold(book, record);
                 return;
             }
@@ -111,9 +110,20 @@ impl LedgerSink {
             }
         }
         let Some(record) = record else { return };
-        if let Err(error) = book.appender.append(&record) {
-            self.failed(&error);
+        if !self.append(&mut book.appender, &record) {
             self.hold(book, Some(record));
+        }
+    }
+
+    /// Whether the record is in the file now.
+    fn append(&self, appender: &mut Appender, record: &Record) -> bool {
+        match appender.append(record) {
+            Ok(()) => true,
+            Err(error) => {
+                self.failed(&error);
+                // It is in the file, only not certain to survive a power cut; written again it would be there twice.
+                matches!(error, ledger::AppendError::NotSynced(_))
+            }
         }
     }
 

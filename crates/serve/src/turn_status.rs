@@ -35,12 +35,25 @@ fn is_error(ended: &Ended) -> bool {
     matches!(ended.terminal, Terminal::Error { .. })
 }
 
-/// Of the overlay's newest and the transcript's newest the one that ended last; the overlay's when both did at once.
-pub(crate) fn newest_is_record(overlay: Option<&Ended>, record: Option<&TurnResult>) -> bool {
+/// Which prompt is the current one when none is live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Newest {
+    /// The one that overlay and transcript both name, or there is only one of them.
+    Agreed,
+    /// The transcript's, another one than the overlay's and later.
+    Recorded,
+    /// The overlay's, another one than the transcript's and not earlier.
+    Remembered,
+}
+
+/// Of the overlay's newest and the transcript's newest the one that ended last.
+pub(crate) fn newest(overlay: Option<&Ended>, record: Option<&TurnResult>) -> Newest {
     match (overlay, record) {
-        (None, Some(_)) => true,
-        (Some(overlay), Some(record)) => record.ended_at > overlay.ended_at_ms,
-        (_, None) => false,
+        (Some(overlay), Some(record)) if overlay.prompt_id != record.prompt_id => {
+            if record.ended_at > overlay.ended_at_ms { Newest::Recorded } else { Newest::Remembered }
+        }
+        (Some(_), None) => Newest::Remembered,
+        _ => Newest::Agreed,
     }
 }
 
@@ -110,9 +123,9 @@ fn millis(at_ms: f64) -> Option<u64> {
     (0.0..9.0e15).contains(&at_ms).then_some(at_ms as u64)
 }
 
-/// An error message and a code within their bounds.
-pub(crate) fn bounded_error(message: &str, code: Option<&str>) -> (String, Option<String>) {
-    (Clipped::new(message, MESSAGE_UNITS_MAX).text, code.map(|code| Clipped::new(code, CODE_UNITS_MAX).text))
+/// An error's message and code within their bounds.
+pub(crate) fn bounded_error(message: &str, code: Option<&str>) -> (Clipped, Option<Clipped>) {
+    (Clipped::new(message, MESSAGE_UNITS_MAX), code.map(|code| Clipped::new(code, CODE_UNITS_MAX)))
 }
 
 #[cfg(test)]

@@ -154,10 +154,27 @@ pub(crate) struct Turn<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct TurnFailure {
     message: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    message_truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    code_truncated: bool,
+}
+
+impl TurnFailure {
+    fn new(message: &str, code: Option<&str>) -> Self {
+        let (message, code) = bounded_error(message, code);
+        Self {
+            message_truncated: message.truncated,
+            message: message.text,
+            code_truncated: code.as_ref().is_some_and(|code| code.truncated),
+            code: code.map(|code| code.text),
+        }
+    }
 }
 
 impl<'a> Turn<'a> {
@@ -188,10 +205,7 @@ impl<'a> Turn<'a> {
         let text = |clipped: &'a Option<Clipped>| clipped.as_ref().map(|clipped| clipped.text.as_str());
         let cut = |clipped: &Option<Clipped>| clipped.as_ref().is_some_and(|clipped| clipped.truncated);
         let error = match &ended.terminal {
-            Terminal::Error { message, code } => {
-                let (message, code) = bounded_error(message, code.as_deref());
-                Some(TurnFailure { message, code })
-            }
+            Terminal::Error { message, code } => Some(TurnFailure::new(message, code.as_deref())),
             Terminal::Completed { .. } | Terminal::Cancelled { .. } => None,
         };
         let agent_stop_reason = match &ended.terminal {

@@ -13,7 +13,7 @@ use crate::polled::Seen;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, ok};
 use crate::tasks::blocking;
-use crate::turn_status::{from_ledger, merged, newest_is_record};
+use crate::turn_status::{self, Newest, from_ledger, merged};
 use crate::wire::Turn;
 
 /// Where an answer comes from that no transcript and no memory holds.
@@ -62,17 +62,17 @@ pub(crate) async fn current(call: &Call<'_>) -> Result<Reply, Refusal> {
         Err(refusal) if view.overlay.is_none() => return Err(refusal),
         read => read.unwrap_or_default(),
     };
-    let overlay = view.overlay.as_ref().map(|ended| ended.prompt_id.as_str());
-    let same = overlay.is_some() && overlay == newest.found.as_ref().map(|record| record.prompt_id.as_str());
-    let (overlay, record) = if same {
-        (view.overlay, newest)
-    } else if newest_is_record(view.overlay.as_ref(), newest.found.as_ref()) {
-        // The newest on disk is another prompt, which the overlay may know as well.
-        let prompt = newest.found.as_ref().map(|record| record.prompt_id.clone());
-        (session.turn(prompt.as_deref()).overlay, newest)
-    } else {
-        let own = read_record(call.app, &session, overlay).await.unwrap_or_default();
-        (view.overlay, own)
+    let (overlay, record) = match turn_status::newest(view.overlay.as_ref(), newest.found.as_ref()) {
+        Newest::Agreed => (view.overlay, newest),
+        Newest::Recorded => {
+            let prompt = newest.found.as_ref().map(|record| record.prompt_id.clone());
+            (session.turn(prompt.as_deref()).overlay, newest)
+        }
+        Newest::Remembered => {
+            let prompt = view.overlay.as_ref().map(|ended| ended.prompt_id.as_str());
+            let own = read_record(call.app, &session, prompt).await.unwrap_or_default();
+            (view.overlay, own)
+        }
     };
     match combine(call.app, &session, overlay, record) {
         Some(ended) => Ok(ok(&Turn::ended(session.id(), &ended, None))),

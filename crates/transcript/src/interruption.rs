@@ -1,5 +1,10 @@
 //! How the model's history was left.
 
+use std::io;
+
+use serde_json::Value;
+
+use crate::branch::Transcript;
 use crate::record::{Message, Role};
 
 /// How far back into a history the classifier looks, in entries (evidence rules, section 3).
@@ -57,4 +62,50 @@ fn classify_turn(entries: &[Message]) -> Interruption<'_> {
         })
         .collect();
     if calls.is_empty() { Interruption::None } else { Interruption::Turn { calls } }
+}
+
+/// The same with the parts themselves, for a person to look at.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Classified {
+    /// Nothing was left open.
+    None,
+    /// A prompt was left open.
+    Prompt {
+        /// Its parts, answers of tools first, so that they can be sent again.
+        parts: Vec<Value>,
+    },
+    /// Calls were left open.
+    Turn {
+        /// The id and the function's name of each.
+        calls: Vec<(String, String)>,
+    },
+}
+
+impl Transcript {
+    /// Classifies the end of a history and reads the parts that were left open from the file.
+    pub fn classified(&self, entries: &[Message]) -> io::Result<Classified> {
+        match classify(entries) {
+            Interruption::None => Ok(Classified::None),
+            Interruption::Turn { calls } => {
+                let owned = |call: DanglingCall<'_>| (call.call_id.to_owned(), call.name.to_owned());
+                Ok(Classified::Turn { calls: calls.into_iter().map(owned).collect() })
+            }
+            Interruption::Prompt { entries } => {
+                let mut parts = self.parts(entries)?;
+                // The sort is stable, so that within each kind the order stays.
+                parts.sort_by_key(|part| part.get("functionResponse").is_none());
+                Ok(Classified::Prompt { parts })
+            }
+        }
+    }
+
+    fn parts(&self, entries: &[Message]) -> io::Result<Vec<Value>> {
+        let mut parts = Vec::new();
+        for span in entries.iter().flat_map(|entry| &entry.spans) {
+            let message = self.value(span, u64::MAX)?;
+            let found = message.as_ref().and_then(|message| message.get("parts")?.as_array());
+            parts.extend(found.into_iter().flatten().cloned());
+        }
+        Ok(parts)
+    }
 }

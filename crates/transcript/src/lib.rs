@@ -20,7 +20,7 @@ mod writer;
 
 pub use body::Body;
 pub use branch::{Branch, Transcript, WINDOW_BYTES};
-pub use interruption::{DanglingCall, HISTORY_TAIL_ENTRIES, Interruption, classify};
+pub use interruption::{Classified, DanglingCall, HISTORY_TAIL_ENTRIES, Interruption, classify};
 pub use lock::{LockError, Owner, SessionLock};
 pub use origin::{Absent, check, open};
 pub use projection::{History, HistoryTail, Unreadable};
@@ -31,3 +31,6 @@ pub use results::{ScanError, find_turn_result, last_rewind_at_ms};
 pub use tail::{TAIL_BYTES_MAX, tail_uuid};
 pub use turn_result::{RESULT_TEXT_TRUNCATED, TURN_RESULT_SUBTYPE, TurnError, TurnResult, TurnState};
 pub use writer::{AppendError, Durability, Identity, OpenError, Writer};
+
+/// A part of a message or a payload, as it is handed on.
+pub use serde_json::Value;

@@ -1,0 +1,103 @@
+//! Weighing the evidence of a session, and writing down what it gives. Plan, then apply.
+
+use std::path::Path;
+
+use ledger::{AppendError, Ledger, Reading, Record};
+
+use crate::admission::open_admissions;
+use crate::evidence::Evidence;
+use crate::judge::{Settled, Verdict, judge};
+use crate::withheld::Withheld;
+
+/// The session whose open prompts are judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Session<'a> {
+    /// Its ledger.
+    pub ledger: &'a Ledger,
+    /// Its transcript.
+    pub transcript: &'a Path,
+    /// Its id, as every record of the transcript must carry it.
+    pub session_id: &'a str,
+    /// The workspace in which the transcript must have been begun.
+    pub workspace: &'a Path,
+}
+
+/// What the evidence gives, before anything is written.
+#[derive(Debug)]
+pub struct Plan {
+    /// The ledger as it was read; none when it could not be.
+    pub reading: Option<Reading>,
+    /// The verdict on its open prompts.
+    pub verdict: Verdict,
+}
+
+/// What was written.
+#[derive(Debug)]
+pub struct Reconciliation {
+    /// The terminals that were appended, in order.
+    pub appended: Vec<Record>,
+    /// What each of them rests on.
+    pub settled: Vec<Settled>,
+    /// Why something stays unknown; none when nothing does.
+    pub withheld: Option<Withheld>,
+    /// Why the ledger could not be written, if that is why.
+    pub failure: Option<AppendError>,
+}
+
+/// Judges the open prompts of a session and appends the endings that are known. To be called once for each cold load,
+/// while no prompt is active. Terminals get `now_ms`, in epoch milliseconds. Never fails: a doubt or an error leaves the
+/// prompt unknown and says why.
+#[must_use]
+pub fn reconcile(session: &Session<'_>, now_ms: u64) -> Reconciliation {
+    plan(session).apply(session.ledger, now_ms)
+}
+
+/// Judges the open prompts of a session and writes nothing.
+#[must_use]
+pub fn plan(session: &Session<'_>) -> Plan {
+    let Ok(reading) = session.ledger.read() else {
+        return Plan { reading: None, verdict: nothing(Withheld::LedgerUnreadable) };
+    };
+    let admissions = open_admissions(&reading.records);
+    // Most loads find nothing open, and then the transcript is not even opened.
+    let transcript = Some(session).filter(|_| !admissions.is_empty());
+    let transcript =
+        transcript.and_then(|session| transcript::open(session.transcript, session.session_id, session.workspace).ok());
+    let evidence = transcript.and_then(|transcript| Evidence::gather(&transcript, session.session_id, &admissions));
+    let verdict = judge(&reading.records, evidence.as_ref());
+    Plan { reading: Some(reading), verdict }
+}
+
+impl Plan {
+    /// Appends what the plan gives, all of it in one write and only if the ledger is as long as it was when it was read.
+    #[must_use]
+    pub fn apply(self, ledger: &Ledger, now_ms: u64) -> Reconciliation {
+        let Verdict { settled, withheld } = self.verdict;
+        let records: Vec<_> = settled.iter().map(|settled| settled.record(now_ms)).collect();
+        let len_bytes = self.reading.map_or(0, |reading| reading.len_bytes);
+        match ledger.append_if_unchanged(&records, len_bytes) {
+            Ok(()) => Reconciliation { appended: records, settled, withheld, failure: None },
+            Err(AppendError::Changed { .. }) => Reconciliation {
+                appended: Vec::new(),
+                settled: Vec::new(),
+                withheld: Some(Withheld::LedgerChanged),
+                failure: None,
+            },
+            Err(failure) => {
+                Reconciliation { appended: Vec::new(), settled: Vec::new(), withheld, failure: Some(failure) }
+            }
+        }
+    }
+}
+
+impl Settled {
+    /// The line of the ledger that says so.
+    #[must_use]
+    pub fn record(&self, at_ms: u64) -> Record {
+        Record { prompt_id: self.prompt_id.clone(), at_ms: at_ms as f64, fact: self.fact.clone() }
+    }
+}
+
+fn nothing(reason: Withheld) -> Verdict {
+    Verdict { settled: Vec::new(), withheld: Some(reason) }
+}

@@ -1,0 +1,125 @@
+//! Why no terminal is given.
+
+use std::fmt;
+
+/// The check that failed first: the reason why a prompt stays unknown (evidence rules, section 4). The names are part of
+/// the format: they stand in the log and in what `turnd explain` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Withheld {
+    /// The ledger is there and cannot be read.
+    LedgerUnreadable,
+    /// No prompt is open.
+    NoDangling,
+    /// Two or more prompts are open, and the tail has no sure owner.
+    SeveralDangling,
+    /// The last admission that was never settled is not the open prompt's.
+    AttributionGuard,
+    /// No transcript loads.
+    NoTranscript,
+    /// The dispatch marker is not on the active branch.
+    MarkerAbsent,
+    /// The dispatch marker is on the branch, and nothing visible was written behind it.
+    MarkerNothingAfter,
+    /// Another prompt ran into its deadline: its agent may have gone on writing.
+    DeadlineFence,
+    /// The history was compressed after the admission, and the turn may be gone from it.
+    CompressionFence,
+    /// Nothing visible was written, or nobody knows when.
+    NoVisibleWrite,
+    /// The last visible write has the millisecond of the admission, so that their order is not known.
+    SameMsAsAdmission,
+    /// The last visible write is older than the admission.
+    TailBeforeAdmission,
+    /// The last visible write has the millisecond of another prompt's terminal.
+    SameMsAsOtherTerminal,
+    /// The last visible write is older than another prompt's terminal, and so is that prompt's or an older one's.
+    TailBeforeOtherTerminal,
+    /// The model's history cannot be built.
+    HistoryUnreadable,
+    /// Nothing is open in the history, and yet its end is no answer.
+    TailIsNoAnswer,
+    /// The turn at the end of the transcript is stamped with another prompt, or was followed by one.
+    ForeignPrompt,
+    /// The ledger changed while the evidence was weighed.
+    LedgerChanged,
+}
+
+impl Withheld {
+    /// All of them, in the order in which they are checked.
+    pub const ALL: [Self; 18] = [
+        Self::LedgerUnreadable,
+        Self::NoDangling,
+        Self::SeveralDangling,
+        Self::AttributionGuard,
+        Self::NoTranscript,
+        Self::MarkerAbsent,
+        Self::MarkerNothingAfter,
+        Self::DeadlineFence,
+        Self::CompressionFence,
+        Self::NoVisibleWrite,
+        Self::SameMsAsAdmission,
+        Self::TailBeforeAdmission,
+        Self::SameMsAsOtherTerminal,
+        Self::TailBeforeOtherTerminal,
+        Self::HistoryUnreadable,
+        Self::TailIsNoAnswer,
+        Self::ForeignPrompt,
+        Self::LedgerChanged,
+    ];
+
+    /// The name of the reason.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::LedgerUnreadable => "ledger_unreadable",
+            Self::NoDangling => "no_dangling",
+            Self::SeveralDangling => "several_dangling",
+            Self::AttributionGuard => "attribution_guard",
+            Self::NoTranscript => "no_transcript",
+            Self::MarkerAbsent => "marker_absent",
+            Self::MarkerNothingAfter => "marker_nothing_after",
+            Self::DeadlineFence => "deadline_fence",
+            Self::CompressionFence => "compression_fence",
+            Self::NoVisibleWrite => "no_visible_write",
+            Self::SameMsAsAdmission => "same_ms_as_admission",
+            Self::TailBeforeAdmission => "tail_before_admission",
+            Self::SameMsAsOtherTerminal => "same_ms_as_other_terminal",
+            Self::TailBeforeOtherTerminal => "tail_before_other_terminal",
+            Self::HistoryUnreadable => "history_unreadable",
+            Self::TailIsNoAnswer => "tail_is_no_answer",
+            Self::ForeignPrompt => "foreign_prompt",
+            Self::LedgerChanged => "ledger_changed",
+        }
+    }
+
+    /// The same for a person, as the end of a sentence that begins with the prompt.
+    #[must_use]
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Self::LedgerUnreadable => "the ledger cannot be read",
+            Self::NoDangling => "no prompt is open",
+            Self::SeveralDangling => "several prompts are open, and nothing says whose the end of the transcript is",
+            Self::AttributionGuard => "the last open admission is not this prompt's",
+            Self::NoTranscript => "there is no transcript of this session in this workspace",
+            Self::MarkerAbsent => "the record that was last at its admission is not on the active branch",
+            Self::MarkerNothingAfter => "nothing was said after the record that was last at its admission",
+            Self::DeadlineFence => "another prompt ran into its deadline, and its agent may have gone on writing",
+            Self::CompressionFence => "the history was compressed after its admission",
+            Self::NoVisibleWrite => "nothing was said, or nobody knows when",
+            Self::SameMsAsAdmission => "the last thing said has the very millisecond of its admission",
+            Self::TailBeforeAdmission => "the last thing was said before its admission",
+            Self::SameMsAsOtherTerminal => "the last thing said has the very millisecond of another prompt's end",
+            Self::TailBeforeOtherTerminal => "the last thing was said before another prompt ended",
+            Self::HistoryUnreadable => "the model's history cannot be built from the transcript",
+            Self::TailIsNoAnswer => "nothing is left open, but the last thing said is no answer",
+            Self::ForeignPrompt => "the last turn of the transcript is another prompt's",
+            Self::LedgerChanged => "the ledger changed while the evidence was weighed",
+        }
+    }
+}
+
+impl fmt::Display for Withheld {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}

@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, wait};
 
 use crate::launch::SESSION_FILE_MARK;
 
@@ -91,9 +91,9 @@ fn chain(parents: &HashMap<i32, i32>, pid: i32) -> impl Iterator<Item = i32> {
     std::iter::successors(Some(pid), |pid| parents.get(pid).copied()).take(parents.len() + 1)
 }
 
-/// Reaps every child that has ended, ours and adopted ones.
+/// Reaps every child that has ended, ours and adopted ones, whatever its process group: the agent has one of its own.
 pub(crate) fn reap() -> Vec<(Pid, WaitStatus)> {
-    std::iter::from_fn(|| waitpid(None, WaitOptions::NOHANG).ok().flatten()).collect()
+    std::iter::from_fn(|| wait(WaitOptions::NOHANG).ok().flatten()).collect()
 }
 
 /// When this process started, in ticks since boot.

@@ -9,6 +9,9 @@ pub(crate) const READ_BYTES_MAX: usize = 16 * 1024;
 /// faster than it is read waits.
 pub(crate) const OUT_LINES_MAX: usize = 64;
 
+/// Bytes that are written in one go: what a pipe takes at once.
+pub(crate) const BATCH_BYTES: usize = 64 * 1024;
+
 /// Sessions of one process. They are never dropped unless closed, and each holds its history.
 pub(crate) const SESSIONS_MAX: usize = 256;
 

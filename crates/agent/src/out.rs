@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::limits::{HALF_TIME, OUT_LINES_MAX};
+use crate::limits::{BATCH_BYTES, HALF_TIME, OUT_LINES_MAX};
 
 /// Something on its way to the output.
 pub(crate) enum Out {
@@ -48,28 +48,44 @@ impl Outbox {
     }
 }
 
-/// Writes until every outbox is gone, flushing whenever nothing waits.
+/// Writes until every outbox is gone, and flushes whenever nothing waits. What has gathered goes in
+/// one piece, as a write to a pipe costs more than the line in it.
 pub(crate) async fn write_out(out: &mut mpsc::Receiver<Out>, writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    let mut batch = Vec::new();
     while let Some(first) = out.recv().await {
         let mut next = Some(first);
         while let Some(item) = next {
-            match item {
-                Out::Bytes(bytes) => writer.write_all(&bytes).await?,
-                Out::InHalves(bytes) => {
-                    let (first, second) = bytes.split_at(bytes.len() / 2);
-                    writer.write_all(first).await?;
-                    writer.flush().await?;
-                    tokio::time::sleep(HALF_TIME).await;
-                    writer.write_all(second).await?;
-                }
-                Out::Mark(mark) => {
-                    writer.flush().await?;
-                    let _ = mark.send(());
-                }
+            perform(item, &mut batch, writer).await?;
+            if batch.len() >= BATCH_BYTES {
+                write_batch(&mut batch, writer).await?;
             }
             next = out.try_recv().ok();
         }
-        writer.flush().await?;
+        write_batch(&mut batch, writer).await?;
     }
     Ok(())
+}
+
+async fn perform(item: Out, batch: &mut Vec<u8>, writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    match item {
+        Out::Bytes(bytes) => batch.extend_from_slice(&bytes),
+        Out::InHalves(bytes) => {
+            let (first, second) = bytes.split_at(bytes.len() / 2);
+            batch.extend_from_slice(first);
+            write_batch(batch, writer).await?;
+            tokio::time::sleep(HALF_TIME).await;
+            batch.extend_from_slice(second);
+        }
+        Out::Mark(mark) => {
+            write_batch(batch, writer).await?;
+            let _ = mark.send(());
+        }
+    }
+    Ok(())
+}
+
+async fn write_batch(batch: &mut Vec<u8>, writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    writer.write_all(batch).await?;
+    batch.clear();
+    writer.flush().await
 }

@@ -1,6 +1,7 @@
 //! The shell: two streams, one loop, and a task for each turn.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 
 use acp::{FrameReader, Message};
@@ -29,15 +30,17 @@ pub async fn run(
 ) -> io::Result<()> {
     let (outbox, mut out) = outbox();
     let connection = Arc::new(Connection::new(outbox, options));
+    // One writing for the whole life: dropped and begun anew, it would lose the line it is in.
+    let mut writing = pin!(write_out(&mut out, &mut writer));
     tokio::select! {
         ended = serve(reader, connection) => {
             if matches!(ended?, Served::Died) {
                 return Ok(());
             }
         }
-        written = write_out(&mut out, &mut writer) => return written,
+        written = &mut writing => return written,
     }
-    tokio::time::timeout(DRAIN_MAX, write_out(&mut out, &mut writer)).await.unwrap_or(Ok(()))
+    tokio::time::timeout(DRAIN_MAX, writing).await.unwrap_or(Ok(()))
 }
 
 /// Why there is no more to serve.

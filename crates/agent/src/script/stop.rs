@@ -14,7 +14,7 @@ use crate::turn::Turn;
 pub(super) const FAIL: Script = Script {
     name: "fail",
     arguments: Arguments::MaybeText,
-    example: "fail no such model",
+    example: "fail no disk",
     what: "ends in a JSON-RPC error with these details",
     act: |_, details| Box::pin(async { Ok(fail(details)) }),
 };

@@ -162,3 +162,20 @@ async fn a_last_request_without_a_line_feed_is_answered() {
     assert!(client.listen(&RequestId::string("last")).await.answer.is_ok());
     client.ended().await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_before_the_input_ended_arrives_whole() {
+    let mut client = Client::new();
+    let mut ids = Vec::new();
+    for _ in 0..30 {
+        ids.push(client.send("session/list", &json!({})).await);
+    }
+    client.close_input().await;
+    // The agent has read everything and waits to be read itself.
+    tokio::task::yield_now().await;
+    for id in ids {
+        assert!(client.listen(&id).await.answer.is_ok());
+    }
+    assert!(client.next().await.is_none());
+    client.ended().await.unwrap();
+}

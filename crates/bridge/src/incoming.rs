@@ -116,26 +116,26 @@ pub(crate) fn ask(agent_request: &RequestId, params: &str) -> Option<Ask> {
     })
 }
 
-/// The answer to a prompt. `None` when the message is no answer.
-pub(crate) fn answer(message: &Message) -> Option<Answer> {
+/// The answer to a prompt. Whatever the agent answers ends the turn, however odd it is.
+pub(crate) fn answer(message: &Message) -> Answer {
     if let Some(error) = message.rpc_error() {
-        return Some(failure(&error));
+        return failure(&error);
     }
-    let result = message.result()?;
+    let result = message.result().unwrap_or("null");
     let stamp = |key| string_at(result, &["_meta", "turnd/turn", key]);
     let host = match stamp("state").as_deref() {
         Some("completed") => Some(HostWord::Completed),
         Some("cancelled") => Some(HostWord::Cancelled),
         _ => None,
     };
-    Some(Answer::Settled {
+    Answer::Settled {
         stop_reason: string_at(result, &["stopReason"]),
         host,
         agent_stop_reason: stamp("agentStopReason"),
         branch_point: raw_at(result, &["_meta", "qwen.branchPoint"])
             .filter(|point| point.starts_with('{'))
             .map(str::to_owned),
-    })
+    }
 }
 
 fn failure(error: &RpcError) -> Answer {

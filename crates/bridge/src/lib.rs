@@ -1,6 +1,7 @@
 //! Live sessions: the pure machine that decides and the thin shell that does.
 
 mod bus;
+mod clients;
 mod clock;
 mod effect;
 mod event;
@@ -11,6 +12,7 @@ mod json;
 mod latest;
 pub mod limits;
 mod outcome;
+mod outgoing;
 mod overlay;
 mod permission;
 mod prompt;

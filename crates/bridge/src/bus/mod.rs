@@ -31,10 +31,12 @@ pub(crate) struct Mailbox {
     pub(crate) bell: Notify,
 }
 
-/// There are as many subscribers as may be.
+/// Why nobody came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    Full,
+    /// There are as many subscribers as may be.
+    Full { limit: usize },
+    /// Nothing will be published any more.
     Ended,
 }
 
@@ -80,7 +82,7 @@ impl Bus {
             return Err(Refused::Ended);
         }
         if self.subscriber_count() >= self.subscribers_max {
-            return Err(Refused::Full);
+            return Err(Refused::Full { limit: self.subscribers_max });
         }
         let replay = cursor.map(|cursor| self.ring.replay(cursor, at_ms)).unwrap_or_default();
         let lane = Lane::new(replay, self.ring.tip(), frames_max, SUBSCRIBER_BYTES_MAX);
@@ -158,7 +160,7 @@ mod tests {
     fn a_subscriber_over_the_limit_is_refused_until_another_leaves() {
         let mut bus = bus(1);
         let first = bus.subscribe(None, 16, 0).unwrap();
-        assert_eq!(bus.subscribe(None, 16, 0).err(), Some(Refused::Full));
+        assert_eq!(bus.subscribe(None, 16, 0).err(), Some(Refused::Full { limit: 1 }));
         drop(first);
         assert!(bus.subscribe(None, 16, 0).is_ok());
     }

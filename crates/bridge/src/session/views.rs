@@ -32,6 +32,11 @@ impl Session {
         matches!(self.phase, Phase::Over)
     }
 
+    /// The agent holds a prompt, or one waits.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.turn.is_some() || !self.queue.is_empty()
+    }
+
     /// Prompts without an outcome: those that wait, and the one that runs.
     pub(super) fn unfinished(&self) -> usize {
         self.queue.len() + usize::from(self.turn.as_ref().is_some_and(|turn| !turn.over))
@@ -100,7 +105,7 @@ impl Session {
             active_at_ms: self.active_at_ms,
             client_count,
             subscriber_count,
-            has_active_prompt: self.turn.is_some() || !self.queue.is_empty(),
+            has_active_prompt: self.is_busy(),
             pending_prompt_count: self.unfinished(),
             turn_error: self.turn_error.clone(),
             pending_permissions: self.permissions.pending(),

@@ -1,9 +1,14 @@
 //! The thin half: streams, tasks and the lock around the machine.
 
 mod bridge;
+mod driver;
+mod greeting;
+mod live;
 mod open;
+mod outbox;
 mod session;
 mod subscription;
+mod tasks;
 
 pub use bridge::{Bridge, Options};
 pub use open::{Kind, OpenError, OpenSession, Opened, Streams};

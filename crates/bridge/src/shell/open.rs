@@ -1,9 +1,21 @@
 //! From a connected pair of streams to a session that is ready.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Notify, watch};
+use uuid::Uuid;
 
-use crate::Session;
+use super::bridge::{Options, Seat};
+use super::greeting::Greeting;
+use super::live::{Live, Oddities, State};
+use super::outbox::Outbox;
+use super::{Session, driver, tasks};
+use crate::bus::Bus;
+use crate::clients::Clients;
+use crate::{outgoing, session};
 
 /// Which session to open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,22 +121,101 @@ impl OpenError {
 
 /// A session whose agent is ready and which nobody can reach yet. Dropping it closes the streams.
 pub struct Opened {
-    pub(super) session: Session,
+    open: OpenSession,
+    agent_session_id: String,
+    agent_state: String,
+    greeting: Greeting,
+    created_at_ms: u64,
+    options: Options,
+    seat: Seat,
 }
 
 impl Opened {
-    /// Makes the session live, its events numbered after those that a load replayed.
-    pub fn activate(self, _seeded_events: u64) -> Session {
-        self.session
+    /// Speaks to a fresh agent until it has a session.
+    pub(super) async fn greet(
+        open: OpenSession,
+        streams: Streams,
+        options: &Options,
+        seat: Seat,
+    ) -> Result<Self, OpenError> {
+        let mut greeting = Greeting::new(streams);
+        let timeouts = options.timeouts;
+        greeting.ask("initialize", timeouts.initialize_ms, outgoing::initialize).await?;
+        let (id, cwd) = (&open.session_id, &open.workspace_cwd);
+        let restore_ms = timeouts.restore_ms;
+        let agent_state = match open.kind {
+            Kind::New => {
+                greeting.ask("session/new", restore_ms, |number| outgoing::new_session(number, id, cwd)).await?
+            }
+            Kind::Restore => {
+                greeting.ask("session/load", restore_ms, |number| outgoing::load_session(number, id, cwd)).await?
+            }
+        };
+        let agent_session_id = agent_session_id(&open, &agent_state)?;
+        let created_at_ms = options.clock.now_ms();
+        Ok(Self { open, agent_session_id, agent_state, greeting, created_at_ms, options: options.clone(), seat })
+    }
+
+    /// Makes the session live, its events numbered after those that a load replayed. What the agent said meanwhile is published
+    /// first, so the newest event may have a higher number.
+    pub fn activate(self, seeded_events: u64) -> Session {
+        let Self { open, agent_session_id, agent_state, greeting, created_at_ms, options, seat } = self;
+        let Greeting { streams, frames, asked, early, exit, .. } = greeting;
+        let state = State {
+            machine: session::Session::new(options.limits.pending_prompts, options.timeouts, created_at_ms),
+            bus: Bus::new(seeded_events, options.limits.subscribers),
+            asked,
+            clients: Clients::default(),
+            exit,
+            oddities: Oddities::default(),
+        };
+        let live = Arc::new(Live {
+            id: open.session_id,
+            agent_session_id,
+            workspace_cwd: open.workspace_cwd,
+            agent_state,
+            created_at_ms,
+            epoch: Uuid::new_v4().to_string(),
+            clock: options.clock,
+            timeouts: options.timeouts,
+            ledger: options.ledger,
+            registry: Arc::downgrade(&seat.registry),
+            state: Mutex::new(state),
+            outbox: Outbox::default(),
+            alarm: Notify::new(),
+            over: watch::Sender::new(false),
+        });
+        let now_ms = live.clock.now_ms();
+        for message in early {
+            driver::take_message(&live, &message, now_ms);
+        }
+        let session = Session { live: Arc::clone(&live) };
+        seat.take(&session);
+        tasks::start(driver::drive(live, streams, frames));
+        session
     }
 
     /// The agent's `{modes, models, configOptions, _meta, …}`: its whole answer, raw JSON object text.
     pub fn agent_state(&self) -> &str {
-        "{}"
+        &self.agent_state
     }
 
     /// How a restored agent got its memory back, in the host's word: `resumed`, `loaded` or `fresh`.
-    pub fn memory(&self) -> Option<&str> {
-        None
+    pub fn memory(&self) -> Option<String> {
+        acp::string_at(&self.agent_state, &["_meta", "turnd/memory"])
     }
+}
+
+/// The agent's id of the session. A restored session has ours unless the agent says otherwise.
+fn agent_session_id(open: &OpenSession, agent_state: &str) -> Result<String, OpenError> {
+    let answered = acp::string_at(agent_state, &["sessionId"]);
+    let id = match (open.kind, &answered) {
+        (_, Some(id)) => id,
+        (Kind::Restore, None) => &open.session_id,
+        (Kind::New, None) => return Err(OpenError::IdNotHonored { answered }),
+    };
+    if open.same_id && *id != open.session_id {
+        return Err(OpenError::IdNotHonored { answered });
+    }
+    Ok(id.clone())
 }

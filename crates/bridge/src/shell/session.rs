@@ -1,15 +1,24 @@
 //! A live session as the crates above hold it.
 
+use std::fmt;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use thiserror::Error;
+use uuid::Uuid;
 
+use super::live::Live;
 use super::subscription::{Subscribe, SubscribeError, Subscription};
+use crate::bus::{Cursor, Refused};
+use crate::effect::Reply;
+use crate::input::Input;
+use crate::limits::SUBSCRIBER_FRAMES_DEFAULT;
 use crate::{AdmitError, Ended, NotOpen, PendingPrompt, Prompt, Receipt, Status, TurnView, Vote, VoteOutcome};
 
 /// A live session. Clones are the same session; it stays readable while it is being closed.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Session {
-    pub(super) id: String,
+    pub(super) live: Arc<Live>,
 }
 
 /// Why a session was not closed.
@@ -37,129 +46,171 @@ pub struct Detached {
 impl Session {
     /// Our id for it.
     pub fn id(&self) -> &str {
-        &self.id
+        &self.live.id
     }
 
     /// The agent's id for it.
     pub fn agent_session_id(&self) -> &str {
-        &self.id
+        &self.live.agent_session_id
     }
 
     /// The folder the agent works in.
     pub fn workspace_cwd(&self) -> &str {
-        ""
+        &self.live.workspace_cwd
     }
 
     /// When this live entry was made, epoch milliseconds.
     pub fn created_at_ms(&self) -> u64 {
-        0
+        self.live.created_at_ms
     }
 
     /// The agent's answer to the opening request, raw JSON object text.
     pub fn agent_state(&self) -> &str {
-        "{}"
+        &self.live.agent_state
+    }
+
+    /// The newest of each kind of update that is state (commands, mode, options, title, usage): raw JSON texts for clients that
+    /// join late.
+    pub fn state_updates(&self) -> Vec<String> {
+        self.live.state.lock().machine.state_updates()
     }
 
     /// The life of its event stream, a UUID.
     pub fn epoch(&self) -> &str {
-        ""
+        &self.live.epoch
     }
 
     /// The number of the newest event.
     pub fn last_event_id(&self) -> u64 {
-        0
+        self.live.state.lock().bus.tip()
     }
 
     /// The events still in the ring, oldest first, each a whole envelope.
     pub fn recent_events(&self) -> Vec<Bytes> {
-        Vec::new()
+        self.live.state.lock().bus.recent()
     }
 
     /// Registers a client: one registered before is counted again, any other gets a fresh `client_<uuid>`.
-    pub fn register(&self, _client_id: Option<&str>) -> String {
-        String::new()
+    pub fn register(&self, client_id: Option<&str>) -> String {
+        let (fresh, now_ms) = (format!("client_{}", Uuid::new_v4()), self.live.clock.now_ms());
+        self.live.state.lock().clients.register(client_id, fresh, now_ms)
     }
 
     /// Whether the client is registered.
-    pub fn is_registered(&self, _client_id: &str) -> bool {
-        false
+    pub fn is_registered(&self, client_id: &str) -> bool {
+        self.live.state.lock().clients.is_registered(client_id)
     }
 
     /// Notes that a client is there and gives the time of that, epoch milliseconds.
-    pub fn heartbeat(&self, _client_id: Option<&str>) -> u64 {
-        0
+    pub fn heartbeat(&self, client_id: Option<&str>) -> u64 {
+        let now_ms = self.live.clock.now_ms();
+        let mut state = self.live.state.lock();
+        state.machine.note_activity(now_ms);
+        if let Some(client_id) = client_id {
+            state.clients.see(client_id, now_ms);
+        }
+        now_ms
     }
 
     /// Takes one registration of a client back.
-    pub fn detach(&self, _client_id: Option<&str>) -> Detached {
-        Detached { client_count: 0, subscriber_count: 0, has_active_prompt: false }
+    pub fn detach(&self, client_id: Option<&str>) -> Detached {
+        let mut state = self.live.state.lock();
+        if let Some(client_id) = client_id {
+            state.clients.detach(client_id);
+        }
+        Detached {
+            client_count: state.clients.len(),
+            subscriber_count: state.bus.subscriber_count(),
+            has_active_prompt: state.machine.is_busy(),
+        }
     }
 
     /// Accepts a prompt: it is in the ledger when this returns, and runs when its turn comes.
     ///
     /// # Errors
     /// See [`AdmitError`]; nothing has happened then.
-    pub fn admit(&self, _prompt: Prompt) -> Result<Receipt, AdmitError> {
-        Err(AdmitError::Gone)
+    pub fn admit(&self, mut prompt: Prompt) -> Result<Receipt, AdmitError> {
+        let prompt_id = prompt.prompt_id.take().unwrap_or_else(|| Uuid::new_v4().to_string());
+        let reply = self.live.step(|state| {
+            let receipt = Receipt { prompt_id, last_event_id: state.bus.tip(), event_epoch: self.live.epoch.clone() };
+            Input::Admit { prompt, receipt }
+        });
+        match reply {
+            Some(Reply::Admitted(receipt)) => Ok(receipt),
+            Some(Reply::NotAdmitted(error)) => Err(error),
+            _ => Err(AdmitError::Gone),
+        }
     }
 
     /// Cancels the running prompt, if there is one. Prompts that wait go on.
     ///
     /// # Errors
     /// When the session is closing or gone.
-    pub fn cancel(&self, _by: Option<&str>) -> Result<(), NotOpen> {
-        Err(NotOpen::Gone)
+    pub fn cancel(&self, by: Option<&str>) -> Result<(), NotOpen> {
+        match self.live.step(|_| Input::Cancel { by: by.map(Into::into) }) {
+            Some(Reply::NotOpen(not_open)) => Err(not_open),
+            _ => Ok(()),
+        }
     }
 
     /// The unfinished prompts, the running one first.
     pub fn pending_prompts(&self) -> Vec<PendingPrompt> {
-        Vec::new()
+        self.live.state.lock().machine.pending()
     }
 
     /// Removes a prompt: one that waits is over at once and its slot is free; one that runs is cancelled. False for any other id.
     ///
     /// # Errors
     /// When the session is closing or gone.
-    pub fn remove(&self, _prompt_id: &str, _by: Option<&str>) -> Result<bool, NotOpen> {
-        Err(NotOpen::Gone)
+    pub fn remove(&self, prompt_id: &str, by: Option<&str>) -> Result<bool, NotOpen> {
+        let input = Input::Remove { prompt_id: prompt_id.to_owned(), by: by.map(Into::into) };
+        match self.live.step(|_| input) {
+            Some(Reply::NotOpen(not_open)) => Err(not_open),
+            Some(Reply::Removed(removed)) => Ok(removed),
+            _ => Ok(false),
+        }
     }
 
     /// Opens a stream of events.
     ///
     /// # Errors
     /// See [`SubscribeError`].
-    pub fn subscribe(&self, _how: &Subscribe) -> Result<Subscription, SubscribeError> {
-        Err(SubscribeError::Gone)
+    pub fn subscribe(&self, how: &Subscribe) -> Result<Subscription, SubscribeError> {
+        let same_epoch = how.epoch.as_ref().is_none_or(|epoch| *epoch == self.live.epoch);
+        let cursor = how.cursor.map(|last_seen| Cursor { last_seen, same_epoch });
+        let frames_max = if how.max_queued == 0 { SUBSCRIBER_FRAMES_DEFAULT } else { how.max_queued };
+        let now_ms = self.live.clock.now_ms();
+        let subscribed = self.live.state.lock().bus.subscribe(cursor, frames_max, now_ms);
+        subscribed.map(|mailbox| Subscription { mailbox }).map_err(|refused| match refused {
+            Refused::Full { limit } => SubscribeError::Limit { limit },
+            Refused::Ended => SubscribeError::Gone,
+        })
     }
 
     /// Answers a permission request; the first valid answer decides.
-    pub fn vote(&self, _request_id: &str, _vote: &Vote, _voter: Option<&str>) -> VoteOutcome {
-        VoteOutcome::Unknown
+    pub fn vote(&self, request_id: &str, vote: &Vote, voter: Option<&str>) -> VoteOutcome {
+        let input = Input::Vote { request_id: request_id.to_owned(), vote: vote.clone(), voter: voter.map(Into::into) };
+        match self.live.step(|_| input) {
+            Some(Reply::Voted(outcome)) => outcome,
+            _ => VoteOutcome::Unknown,
+        }
     }
 
     /// What is known of a prompt; without an id, of the running one, else the next one, else the newest ended one.
-    pub fn turn(&self, _prompt_id: Option<&str>) -> TurnView {
-        TurnView::default()
+    pub fn turn(&self, prompt_id: Option<&str>) -> TurnView {
+        self.live.state.lock().machine.turn(prompt_id)
     }
 
     /// Writes an outcome that the poll combined with the transcript back into the overlay. An unfinished prompt is left alone.
-    pub fn absorb(&self, _ended: Ended) {}
+    pub fn absorb(&self, ended: Ended) {
+        self.live.state.lock().machine.absorb(ended);
+    }
 
     /// The session at a glance.
     pub fn status(&self) -> Status {
-        Status {
-            title: None,
-            created_at_ms: 0,
-            updated_at_ms: None,
-            active_at_ms: 0,
-            client_count: 0,
-            subscriber_count: 0,
-            has_active_prompt: false,
-            pending_prompt_count: 0,
-            turn_error: None,
-            pending_permissions: Vec::new(),
-            closing: false,
-        }
+        let mut state = self.live.state.lock();
+        let (clients, subscribers) = (state.clients.len(), state.bus.subscriber_count());
+        state.machine.status(self.live.created_at_ms, clients, subscribers)
     }
 
     /// Closes the session: prompts that wait are flushed, the running one is cancelled and given time to settle, the agent is
@@ -167,10 +218,31 @@ impl Session {
     ///
     /// # Errors
     /// When it is gone or being closed by somebody else.
-    pub async fn close(&self, _reason: &str, _closed_by: Option<&str>) -> Result<(), CloseError> {
-        Err(CloseError::NotFound)
+    pub async fn close(&self, reason: &str, closed_by: Option<&str>) -> Result<(), CloseError> {
+        let input = Input::Close { reason: reason.to_owned(), closed_by: closed_by.map(str::to_owned) };
+        match self.live.step(|_| input) {
+            Some(Reply::NotOpen(NotOpen::Closing)) => return Err(CloseError::Closing),
+            Some(Reply::NotOpen(NotOpen::Gone)) => return Err(CloseError::NotFound),
+            _ => {}
+        }
+        self.live.ended().await;
+        Ok(())
     }
 
     /// Gives the session up at once: every prompt ends as `session_killed`. Resolves when the agent's stream has ended.
-    pub async fn kill(&self) {}
+    pub async fn kill(&self) {
+        self.live.step(|_| Input::Kill);
+        self.live.ended().await;
+    }
+
+    /// Resolves when the session is over, whatever ended it.
+    pub async fn ended(&self) {
+        self.live.ended().await;
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("id", &self.live.id).finish_non_exhaustive()
+    }
 }

@@ -1,8 +1,12 @@
 //! Reading a session's events.
 
+use std::fmt;
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use crate::Frame;
+use crate::bus::Mailbox;
 
 /// How a client wants to read (wire specification, section 10).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,17 +34,33 @@ pub enum SubscribeError {
 }
 
 /// An open stream. Dropping it ends it.
-#[derive(Debug)]
-pub struct Subscription {}
+pub struct Subscription {
+    pub(super) mailbox: Arc<Mailbox>,
+}
 
 impl Subscription {
     /// The next frame; `None` once the stream has ended. Cancel safe.
     pub async fn next(&mut self) -> Option<Frame> {
-        None
+        loop {
+            {
+                let mut lane = self.mailbox.lane.lock();
+                let frame = lane.pop();
+                if frame.is_some() || lane.is_ended() {
+                    return frame;
+                }
+            }
+            self.mailbox.bell.notified().await;
+        }
     }
 
     /// The next frame if one is there, so that several can be written at once.
     pub fn try_next(&mut self) -> Option<Frame> {
-        None
+        self.mailbox.lane.lock().pop()
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Subscription")
     }
 }

@@ -1,0 +1,145 @@
+//! What the agent is told, as messages of the protocol. With `wire.rs` the only place that writes names on the wire.
+
+use acp::rpc_error::METHOD_NOT_FOUND;
+use acp::{RpcError, compose};
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::FlushOrigin;
+use crate::json::Object;
+use crate::permission::Verdict;
+
+/// `initialize`, saying that this client lends the agent no files and no terminal.
+pub(crate) fn initialize(id: u64) -> Bytes {
+    let params = json!({
+        "protocolVersion": 1,
+        "clientInfo": {"name": "turnd", "version": env!("CARGO_PKG_VERSION")},
+        "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
+    });
+    compose::request(id, "initialize", &params)
+}
+
+/// `session/new`, with our id for the host and for agents that take it.
+pub(crate) fn new_session(id: u64, session_id: &str, cwd: &str) -> Bytes {
+    let params = json!({"cwd": cwd, "mcpServers": [], "_meta": {"qwen-code/sessionId": session_id}});
+    compose::request(id, "session/new", &params)
+}
+
+/// `session/load`, on which the host gives the agent its memory back.
+pub(crate) fn load_session(id: u64, session_id: &str, cwd: &str) -> Bytes {
+    compose::request(id, "session/load", &json!({"sessionId": session_id, "cwd": cwd, "mcpServers": []}))
+}
+
+/// A prompt for the agent.
+pub(crate) struct Dispatch<'a> {
+    /// Our id of the session.
+    pub(crate) session_id: &'a str,
+    /// The agent's id of it.
+    pub(crate) agent_session_id: &'a str,
+    pub(crate) prompt_id: &'a str,
+    /// Raw JSON array text.
+    pub(crate) content: &'a str,
+    /// Further members: raw JSON object text. Those that are ours are replaced.
+    pub(crate) extra: Option<&'a str>,
+    pub(crate) originator: Option<&'a str>,
+}
+
+/// `session/prompt`, naming the prompt so that the host can stamp what it records.
+pub(crate) fn prompt(id: u64, dispatch: &Dispatch<'_>) -> Bytes {
+    let mut invocation = json!({"version": 1, "sessionId": dispatch.session_id, "promptId": dispatch.prompt_id});
+    if let Some(originator) = dispatch.originator {
+        invocation["originatorClientId"] = originator.into();
+    }
+    let params = acp::with_meta(dispatch.extra.unwrap_or("{}"), "qwen-code/invocation", &invocation);
+    let params = acp::with_member(&params, "prompt", dispatch.content);
+    let params = acp::with_member(&params, "sessionId", &crate::json::quoted(dispatch.agent_session_id));
+    compose::request_raw(id, "session/prompt", &params)
+}
+
+/// `session/cancel`.
+pub(crate) fn cancel(agent_session_id: &str) -> Bytes {
+    compose::notification("session/cancel", &json!({"sessionId": agent_session_id}))
+}
+
+/// The host's `turnd/close`: end the agent, record what did not settle, exit.
+pub(crate) fn close(origin: FlushOrigin) -> Bytes {
+    compose::notification("turnd/close", &json!({"reason": origin.code()}))
+}
+
+/// The answer to a permission request.
+pub(crate) fn verdict(verdict: &Verdict) -> Bytes {
+    let outcome = match &verdict.option {
+        Some(option) => Object::new().text("outcome", "selected").raw("optionId", option),
+        None => Object::new().text("outcome", "cancelled"),
+    };
+    let result = Object::new().raw("outcome", &outcome.finish()).maybe_raw("answers", verdict.answers.as_deref());
+    compose::response_raw(&verdict.agent_request, &result.finish())
+}
+
+/// The answer to a request that nobody here serves.
+pub(crate) fn unsupported(agent_request: &acp::RequestId, method: &str) -> Bytes {
+    compose::error_response(agent_request, &RpcError::new(METHOD_NOT_FOUND, format!("method not found: {method}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use acp::RequestId;
+
+    use super::*;
+
+    fn text(line: &Bytes) -> &str {
+        std::str::from_utf8(line).unwrap()
+    }
+
+    fn dispatch<'a>(content: &'a str, extra: Option<&'a str>) -> Dispatch<'a> {
+        Dispatch { session_id: "s", agent_session_id: "a", prompt_id: "p", content, extra, originator: Some("c") }
+    }
+
+    #[test]
+    fn a_prompt_names_itself_to_the_host() {
+        let line = prompt(7, &dispatch(r#"[{"type":"text","text":"\ud83d"}]"#, None));
+        let params = acp::Message::parse(line.clone()).unwrap().params().unwrap().to_owned();
+        assert_eq!(acp::raw_at(&params, &["prompt"]), Some(r#"[{"type":"text","text":"\ud83d"}]"#));
+        assert_eq!(acp::string_at(&params, &["sessionId"]).as_deref(), Some("a"));
+        let invocation = acp::raw_at(&params, &["_meta", "qwen-code/invocation"]).unwrap();
+        let expected = json!({"version":1,"sessionId":"s","promptId":"p","originatorClientId":"c"});
+        assert_eq!(serde_json::from_str::<serde_json::Value>(invocation).unwrap(), expected);
+    }
+
+    #[test]
+    fn further_members_go_along_but_cannot_pose_as_ours() {
+        let extra =
+            r#"{"sessionId":"x","prompt":[],"mode":"m","_meta":{"qwen-code/invocation":{"promptId":"x"},"k":1}}"#;
+        let line = prompt(7, &dispatch("[1]", Some(extra)));
+        let params = acp::Message::parse(line).unwrap().params().unwrap().to_owned();
+        assert_eq!(acp::string_at(&params, &["sessionId"]).as_deref(), Some("a"));
+        assert_eq!(acp::raw_at(&params, &["prompt"]), Some("[1]"));
+        assert_eq!(acp::string_at(&params, &["mode"]).as_deref(), Some("m"));
+        assert_eq!(acp::raw_at(&params, &["_meta", "k"]), Some("1"));
+        assert_eq!(acp::string_at(&params, &["_meta", "qwen-code/invocation", "promptId"]).as_deref(), Some("p"));
+    }
+
+    #[test]
+    fn a_prompt_spread_over_lines_is_one_message() {
+        let line = prompt(7, &dispatch("[\n 1,\r\n 2]", None));
+        assert_eq!(text(&line).matches('\n').count(), 1);
+        assert!(text(&line).ends_with('\n'));
+    }
+
+    #[test]
+    fn a_verdict_repeats_the_agents_id_and_option_byte_for_byte() {
+        let agent_request = RequestId::parse(r#""a\u0062""#).unwrap();
+        let option = Some(r#""y\u0065s""#.to_owned());
+        let line = verdict(&Verdict { agent_request, option, answers: Some("[1]".into()) });
+        let expected = r#""result":{"outcome":{"outcome":"selected","optionId":"y\u0065s"},"answers":[1]}"#;
+        assert!(text(&line).contains(expected), "{}", text(&line));
+        assert!(text(&line).contains(r#""id":"a\u0062""#));
+    }
+
+    #[test]
+    fn a_refused_permission_is_cancelled_and_an_unknown_method_not_found() {
+        let line = verdict(&Verdict::cancelled(RequestId::from(0)));
+        assert!(text(&line).contains(r#""result":{"outcome":{"outcome":"cancelled"}}"#));
+        assert!(text(&unsupported(&RequestId::from(0), "craft/drain")).contains("-32601"));
+    }
+}

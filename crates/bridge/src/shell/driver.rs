@@ -1,0 +1,163 @@
+//! The one task of a session: it reads what the agent says, writes what it is told, and wakes when something is due.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::{FrameReader, Kind, Message};
+use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tracing::{debug, warn};
+use uuid::Uuid;
+
+use super::live::{Live, State};
+use super::open::Streams;
+use crate::incoming;
+use crate::input::Input;
+
+/// Bytes read from the agent at once. Most messages are far smaller; a large one takes several turns of the loop.
+const READ_BYTES: usize = 64 * 1024;
+
+/// Drives a session until it is over.
+pub(super) async fn drive(live: Arc<Live>, streams: Streams, frames: FrameReader) {
+    let _guard = OverGuard(&live);
+    let Streams { mut reader, mut writer } = streams;
+    {
+        let mut listening = pin!(listen(&live, &mut *reader, frames));
+        let error = tokio::select! {
+            () = &mut listening => None,
+            error = live.outbox.drain(&mut writer) => Some(error),
+        };
+        if let Some(error) = error {
+            // The host is gone. What it said before that is still to be read, but not waited for without end.
+            debug!(session = live.id, %error, "agent's input is closed");
+            let _ = tokio::time::timeout(Duration::from_millis(live.timeouts.end_ms), listening).await;
+        }
+    }
+    live.step(|state| Input::ChannelLost { exit: state.exit });
+    let oddities = live.state.lock().oddities;
+    debug!(session = live.id, ?oddities, "session is over");
+}
+
+/// Takes in what the agent says and what is due, until the agent's stream ends or the session is over.
+async fn listen(live: &Live, reader: &mut (dyn AsyncRead + Send + Unpin), mut frames: FrameReader) {
+    let mut buffer = vec![0; READ_BYTES];
+    while !live.state.lock().machine.is_over() {
+        let due_in = due_in(live);
+        let length = tokio::select! {
+            read = read(live, reader, &mut buffer) => read,
+            () = tokio::time::sleep(due_in.unwrap_or_default()), if due_in.is_some() => {
+                settle_due(live);
+                continue;
+            }
+            () = live.alarm.notified() => continue,
+        };
+        if length == 0 {
+            if let Some(Ok(frame)) = frames.finish() {
+                take(live, frame, live.clock.now_ms());
+            }
+            return;
+        }
+        frames.push(&buffer[..length]);
+        let at_ms = live.clock.now_ms();
+        while let Some(frame) = frames.next_frame() {
+            match frame {
+                Ok(frame) => take(live, frame, at_ms),
+                Err(error) => warn!(session = live.id, %error, "a line of the agent was lost"),
+            }
+        }
+    }
+}
+
+/// The number of bytes read; none at the end of the stream and after an error, which is an end too.
+async fn read(live: &Live, reader: &mut (dyn AsyncRead + Send + Unpin), buffer: &mut [u8]) -> usize {
+    live.outbox.has_room().await;
+    reader.read(buffer).await.unwrap_or_else(|error| {
+        debug!(session = live.id, %error, "agent's output is closed");
+        0
+    })
+}
+
+fn due_in(live: &Live) -> Option<Duration> {
+    let (due_at_ms, _) = live.state.lock().machine.due()?;
+    Some(Duration::from_millis(due_at_ms.saturating_sub(live.clock.now_ms())))
+}
+
+/// Lets everything happen that is due by now.
+fn settle_due(live: &Live) {
+    let now_ms = live.clock.now_ms();
+    let mut state = live.state.lock();
+    while let Some((due_at_ms, input)) = state.machine.due() {
+        if due_at_ms > now_ms {
+            return;
+        }
+        live.step_locked(&mut state, input, now_ms);
+    }
+}
+
+/// Takes one line of the agent.
+pub(super) fn take(live: &Live, frame: Bytes, at_ms: u64) {
+    match Message::parse(frame) {
+        Ok(message) => take_message(live, &message, at_ms),
+        Err(reason) => live.state.lock().oddities.skipped.add(reason),
+    }
+}
+
+/// Takes one message of the agent.
+pub(super) fn take_message(live: &Live, message: &Message, at_ms: u64) {
+    let mut state = live.state.lock();
+    if let Some(input) = meaning(live, &mut state, message) {
+        live.step_locked(&mut state, input, at_ms);
+    }
+}
+
+/// What a message of the agent is to the machine.
+fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
+    match message.kind() {
+        Kind::Request { id, method } => {
+            let asked =
+                (method == "session/request_permission").then(|| incoming::ask(id, message.params()?)).flatten();
+            Some(match asked {
+                Some(ask) => Input::Asked { ask, request_id: Uuid::new_v4().to_string().into() },
+                None => Input::AskedUnknown { agent_request: id.clone(), method: method.clone() },
+            })
+        }
+        Kind::Notification { method } if method == "session/update" => {
+            let foreign = |id: String| id != live.agent_session_id && id != live.id;
+            if message.session_id().is_some_and(foreign) {
+                state.oddities.foreign_updates += 1;
+                return None;
+            }
+            message.params().and_then(incoming::update).map(Input::Updated)
+        }
+        Kind::Notification { method } if method == "turnd/agent_exited" => {
+            state.exit = Some(incoming::exit(message.params().unwrap_or("{}")));
+            None
+        }
+        Kind::Notification { .. } => {
+            state.oddities.unknown_notifications += 1;
+            None
+        }
+        Kind::Response { id } => {
+            let prompt_id = id.as_ref().and_then(|id| state.asked.take(id));
+            let Some(prompt_id) = prompt_id else {
+                state.oddities.stray_answers += 1;
+                return None;
+            };
+            Some(Input::Settled { prompt_id, answer: incoming::answer(message) })
+        }
+    }
+}
+
+/// Says that the session is over however its task ends, so that nobody waits for it in vain.
+struct OverGuard<'a>(&'a Live);
+
+impl Drop for OverGuard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // A fault of ours in one session: its prompts still get their one outcome, and the other sessions do not notice.
+            self.0.step(|state| Input::ChannelLost { exit: state.exit });
+        }
+        self.0.over.send_replace(true);
+    }
+}

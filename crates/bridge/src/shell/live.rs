@@ -1,0 +1,139 @@
+//! The lock around a session, and what is done under it.
+
+use std::sync::{Arc, Weak};
+
+use acp::Pending;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+
+use super::bridge::Registry;
+use super::outbox::Outbox;
+use crate::bus::Bus;
+use crate::clients::Clients;
+use crate::effect::{Effect, Reply, Tell};
+use crate::event::{Event, Exit};
+use crate::input::Input;
+use crate::limits::Timeouts;
+use crate::prompt::PromptId;
+use crate::{Admission, Clock, Ending, PromptLedger, outgoing, session, wire};
+
+/// Everything that one live session is.
+pub(super) struct Live {
+    pub(super) id: String,
+    pub(super) agent_session_id: String,
+    pub(super) workspace_cwd: String,
+    /// The agent's answer to the opening request: raw JSON object text.
+    pub(super) agent_state: String,
+    pub(super) created_at_ms: u64,
+    /// The life of the event stream.
+    pub(super) epoch: String,
+    pub(super) clock: Clock,
+    pub(super) timeouts: Timeouts,
+    pub(super) ledger: Arc<dyn PromptLedger>,
+    pub(super) registry: Weak<Registry>,
+    /// Held for one step at a time and never across an await.
+    pub(super) state: Mutex<State>,
+    pub(super) outbox: Outbox,
+    /// Something may be due earlier than the driver thinks.
+    pub(super) alarm: Notify,
+    /// The session is over and its driver gone.
+    pub(super) over: watch::Sender<bool>,
+}
+
+/// What the lock guards.
+pub(super) struct State {
+    pub(super) machine: session::Session,
+    pub(super) bus: Bus,
+    /// Prompts that the agent has not answered.
+    pub(super) asked: Pending<PromptId>,
+    pub(super) clients: Clients,
+    /// What the host said about the agent's end.
+    pub(super) exit: Option<Exit>,
+    pub(super) oddities: Oddities,
+}
+
+/// What the agent sent and nobody could use. A few are normal; many are worth a look.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Oddities {
+    pub(super) skipped: acp::Skipped,
+    pub(super) unknown_notifications: u64,
+    pub(super) stray_answers: u64,
+    pub(super) foreign_updates: u64,
+}
+
+impl Live {
+    /// Lets something happen now.
+    pub(super) fn step(&self, input: impl FnOnce(&State) -> Input) -> Option<Reply> {
+        self.step_at(self.clock.now_ms(), input)
+    }
+
+    /// Lets something happen: the machine decides, and its effects are performed in their order under the one lock.
+    pub(super) fn step_at(&self, at_ms: u64, input: impl FnOnce(&State) -> Input) -> Option<Reply> {
+        let mut state = self.state.lock();
+        let input = input(&state);
+        self.step_locked(&mut state, input, at_ms)
+    }
+
+    pub(super) fn step_locked(&self, state: &mut State, input: Input, at_ms: u64) -> Option<Reply> {
+        let due = state.machine.due().map(|(at_ms, _)| at_ms);
+        let mut reply = None;
+        for effect in state.machine.step(input, at_ms) {
+            match effect {
+                Effect::RecordAdmission { prompt_id } => {
+                    self.ledger.admitted(&Admission { session_id: &self.id, prompt_id: &prompt_id, at_ms });
+                }
+                Effect::RecordTerminal { prompt_id, terminal } => {
+                    let (session_id, prompt_id) = (self.id.as_str(), &*prompt_id);
+                    self.ledger.ended(&Ending { session_id, prompt_id, terminal: &terminal, at_ms });
+                }
+                Effect::Reply(answer) => reply = Some(answer),
+                Effect::Publish(event) => self.publish(state, &event, at_ms),
+                Effect::Tell(tell) => self.tell(state, &tell),
+                Effect::EndStreams => state.bus.end(),
+                Effect::Forget => self.forget(),
+            }
+        }
+        if state.machine.due().map(|(at_ms, _)| at_ms) != due || state.machine.is_over() {
+            self.alarm.notify_one();
+        }
+        reply
+    }
+
+    fn publish(&self, state: &mut State, event: &Event, at_ms: u64) {
+        state.bus.publish(wire::kind(&event.news), at_ms, |id| wire::event(event, &self.id, id, at_ms));
+    }
+
+    fn tell(&self, state: &mut State, tell: &Tell) {
+        let message = match tell {
+            Tell::Prompt { prompt_id, content, extra, originator } => {
+                let number = state.asked.insert(prompt_id.clone());
+                let dispatch = outgoing::Dispatch {
+                    session_id: &self.id,
+                    agent_session_id: &self.agent_session_id,
+                    prompt_id,
+                    content,
+                    extra: extra.as_deref(),
+                    originator: originator.as_deref(),
+                };
+                outgoing::prompt(number, &dispatch)
+            }
+            Tell::Cancel => outgoing::cancel(&self.agent_session_id),
+            Tell::Verdict(verdict) => outgoing::verdict(verdict),
+            Tell::Unsupported { agent_request, method } => outgoing::unsupported(agent_request, method),
+            Tell::Close(origin) => outgoing::close(*origin),
+        };
+        self.outbox.push(message);
+    }
+
+    fn forget(&self) {
+        if let Some(registry) = self.registry.upgrade() {
+            registry.forget(&self.id);
+        }
+    }
+
+    /// Resolves when the session is over and its task has ended.
+    pub(super) async fn ended(&self) {
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
+    }
+}

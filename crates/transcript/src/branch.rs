@@ -86,6 +86,7 @@ pub struct Branch<'a> {
     /// The record to be given out next.
     wanted: Option<String>,
     is_beyond_window: bool,
+    is_cut: bool,
 }
 
 impl<'a> Branch<'a> {
@@ -96,6 +97,7 @@ impl<'a> Branch<'a> {
             given: HashSet::new(),
             wanted: None,
             is_beyond_window: false,
+            is_cut: false,
         };
         let window_start = transcript.length.saturating_sub(window_bytes);
         let mut last = None;
@@ -124,6 +126,12 @@ impl<'a> Branch<'a> {
         self.is_beyond_window
     }
 
+    /// Whether the walk ended because a parent was missing.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// The one session that everything read so far belongs to; none when there are several, or nothing was usable.
     #[must_use]
     pub fn session_id(&self) -> Option<&str> {
@@ -141,10 +149,14 @@ impl<'a> Branch<'a> {
         let Some(wanted) = self.wanted.take() else { return Ok(None) };
         let found = match self.window.remove(&wanted) {
             Some(record) => Some(record),
-            None if self.given.contains(&wanted) => None,
+            // A branch that comes back to itself ends there.
+            None if self.given.contains(&wanted) => return Ok(None),
             None => self.find_beyond_window(&wanted)?,
         };
-        let Some(record) = found else { return Ok(None) };
+        let Some(record) = found else {
+            self.is_cut = true;
+            return Ok(None);
+        };
         if !self.is_beyond_window {
             self.given.insert(wanted);
         }

@@ -2,6 +2,7 @@
 
 mod body;
 mod branch;
+pub mod display;
 mod interruption;
 mod json;
 pub mod layout;

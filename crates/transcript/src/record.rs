@@ -227,10 +227,10 @@ fn name<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<String>> {
     Ok(reader.text(NAME_BYTES_MAX)?.filter(|name| !name.is_empty()))
 }
 
-/// A text or null; anything else is damage.
+/// A text or null; anything else is damage. The empty text is nobody's id and ends a branch like null.
 fn parent<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Option<String>>> {
     match reader.start()? {
-        Start::String => Ok(reader.text(NAME_BYTES_MAX)?.map(Some)),
+        Start::String => Ok(reader.text(NAME_BYTES_MAX)?.map(|parent| Some(parent).filter(|parent| !parent.is_empty()))),
         Start::Word => Ok((reader.word()? == "null").then_some(None)),
         Start::Object | Start::Array => reader.skip().map(|()| None),
     }

@@ -41,4 +41,5 @@ e2e-qwen: build
 
 # The measured figures of docs/performance.md.
 bench: build
-    benches/run
+    cargo bench -p turnd --bench daemon
+    cargo bench -p turnd-ledger

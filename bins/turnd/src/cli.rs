@@ -1,0 +1,210 @@
+//! What can be typed: every command, flag and help text.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Puts any coding agent that speaks ACP behind HTTP, and never loses track of what became of a prompt.
+///
+/// A prompt is admitted under an id (202), queued first in first out per session, and run by the agent. Its outcome can
+/// be streamed, polled, awaited, or collected after a crash. When the outcome cannot be known, turnd says so.
+#[derive(Debug, Parser)]
+#[command(
+    name = "turnd",
+    version,
+    max_term_width = 100,
+    after_help = "\
+First steps:
+  turnd demo                      the whole story in ten seconds, with a kill -9 in the middle
+  turnd serve                     the daemon, with the built-in agent, on http://127.0.0.1:4170
+  turnd serve --agent qwen        the daemon, with qwen-code as the agent
+  turnd explain SESSION           why a prompt's outcome is known, or is not"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+/// How the program logs. Logs go to stderr, results to stdout.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// The form of log lines on stderr
+    #[arg(long, global = true, value_enum, default_value = "text", help_heading = "Logging")]
+    pub(crate) log_format: LogFormat,
+    /// The least severe level that is logged: error, warn, info, debug, trace
+    #[arg(long, global = true, default_value = "info", value_name = "LEVEL", help_heading = "Logging")]
+    pub(crate) log_level: tracing::level_filters::LevelFilter,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// One readable line an event.
+    Text,
+    /// One JSON object an event.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the daemon: HTTP in front, one agent process a session behind
+    Serve(Box<ServeArgs>),
+    /// Watch three prompts live through a kill -9 of the daemon
+    Demo(DemoArgs),
+    /// Say why each open prompt of a session is, or is not, resolvable
+    Explain(ExplainArgs),
+    /// Run the built-in scripted agent on stdin and stdout
+    Agent(AgentArgs),
+    /// Internal: stand between the daemon and one agent
+    #[command(hide = true)]
+    Host(HostArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Where to listen; 0 picks a free port
+    #[arg(long, default_value_t = 4170)]
+    pub(crate) port: u16,
+    /// The address to bind; anything but loopback needs a token
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS", value_parser = bind_address)]
+    pub(crate) hostname: IpAddr,
+    /// The folder the agents work in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Where ledgers and transcripts live [default: the user's state folder; with qwen: its own store]
+    #[arg(long, env = "TURND_STORE", value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// The agent: `builtin`, `qwen`, or a command line that speaks ACP on stdio
+    #[arg(long, default_value = "builtin", value_name = "COMMAND|PRESET", help_heading = "Agent")]
+    pub(crate) agent: String,
+    /// Who writes the transcript: turnd (recorded) or the agent itself (native) [default: the preset's own, else recorded]
+    #[arg(long, value_enum, help_heading = "Agent")]
+    pub(crate) transcript: Option<TranscriptMode>,
+    /// How long a turn may go on and be recorded after the daemon was killed
+    #[arg(long, default_value_t = 600_000, value_name = "MS", help_heading = "Agent")]
+    pub(crate) linger_ms: u64,
+    /// How long the agent may take to start
+    #[arg(long, default_value_t = 10_000, value_name = "MS", help_heading = "Agent")]
+    pub(crate) initialize_timeout_ms: u64,
+    /// How long restoring a session may take
+    #[arg(long, default_value_t = 60_000, value_name = "MS", help_heading = "Agent")]
+    pub(crate) session_restore_timeout_ms: u64,
+    /// How long any prompt's caller waits for its outcome, counted from admission [default: for ever]
+    #[arg(long, value_name = "MS", help_heading = "Agent")]
+    pub(crate) prompt_deadline_ms: Option<u64>,
+    /// What an acknowledged admission or outcome survives: the end of the process, or of the machine
+    #[arg(long, value_enum, default_value = "process")]
+    pub(crate) durability: Durability,
+    /// The bearer token clients must send
+    #[arg(long, env = "TURND_TOKEN", hide_env_values = true, help_heading = "Security")]
+    pub(crate) token: Option<String>,
+    /// Ask for the token on /health too
+    #[arg(long, help_heading = "Security")]
+    pub(crate) require_auth: bool,
+    /// A browser origin that may call; repeatable
+    #[arg(long, value_name = "ORIGIN", help_heading = "Security")]
+    pub(crate) allow_origin: Vec<String>,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct LimitArgs {
+    /// Live sessions at a time
+    #[arg(long, default_value_t = 32, value_name = "N")]
+    pub(crate) max_sessions: usize,
+    /// Running and queued prompts of one session; 0 lifts the limit
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub(crate) max_pending_prompts_per_session: usize,
+    /// Open client connections
+    #[arg(long, default_value_t = 256, value_name = "N")]
+    pub(crate) max_connections: usize,
+    /// Events kept per session for readers that come back
+    #[arg(long, default_value_t = 8_000, value_name = "N")]
+    pub(crate) event_ring_size: usize,
+    /// Bytes of history that a load replays
+    #[arg(long, default_value_t = 4 * 1024 * 1024, value_name = "BYTES")]
+    pub(crate) compacted_replay_max_bytes: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TranscriptMode {
+    /// turnd's host writes the session file.
+    Recorded,
+    /// The agent writes its own session file in the same format.
+    Native,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Durability {
+    /// Handed to the operating system: survives a kill of anything.
+    Process,
+    /// Flushed to the disk: survives a loss of power.
+    Fsync,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Keep the store of the run and print where it is
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit status: 0 nothing open, or all of it resolvable; 3 something stays unknown; 2 wrong usage; 1 I/O.")]
+pub(crate) struct ExplainArgs {
+    /// The session's id
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// The store to look in [default: the user's state folder]
+    #[arg(long, env = "TURND_STORE", value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// The session's workspace [default: the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Append what is printed; no daemon may have the session live
+    #[arg(long)]
+    pub(crate) apply: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {}
+
+#[derive(Debug, Args)]
+pub(crate) struct HostArgs {
+    /// Become the program behind `--`, in a process session of its own
+    #[arg(long)]
+    pub(crate) exec: bool,
+    #[arg(long, required_unless_present = "exec")]
+    pub(crate) session: Option<String>,
+    #[arg(long, value_enum, default_value = "recorded")]
+    pub(crate) mode: TranscriptMode,
+    #[arg(long, required_unless_present = "exec")]
+    pub(crate) transcript: Option<PathBuf>,
+    #[arg(long, required_unless_present = "exec")]
+    pub(crate) workspace: Option<PathBuf>,
+    #[arg(long, default_value_t = 600_000)]
+    pub(crate) linger_ms: u64,
+    #[arg(long, default_value_t = 0)]
+    pub(crate) lock_wait_ms: u64,
+    #[arg(long, value_enum, default_value = "process")]
+    pub(crate) durability: Durability,
+    /// The agent's command line
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// An address to bind: a literal one, or the one name every machine has.
+fn bind_address(text: &str) -> Result<IpAddr, String> {
+    if text == "localhost" {
+        return Ok(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    }
+    text.parse().map_err(|_| format!("`{text}` is not an IP address"))
+}

@@ -1,0 +1,126 @@
+//! `turnd serve`: from flags to a bound socket, a wired daemon, and the signal that ends it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serve::{Limits, ServeOptions};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::agents::{Agent, AgentError};
+use crate::cli::{Durability, ServeArgs, TranscriptMode};
+use crate::output::line;
+use crate::store;
+
+/// Why the daemon did not start, or did not end well.
+#[derive(Debug)]
+pub(crate) enum ServeCommandError {
+    /// The flags contradict each other; the text says how.
+    Usage(String),
+    /// The socket, a folder or a signal failed.
+    Io(String, io::Error),
+    /// The daemon itself failed.
+    Serve(serve::ServeError),
+}
+
+impl std::fmt::Display for ServeCommandError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Usage(text) => f.write_str(text),
+            Self::Io(what, error) => write!(f, "{what}: {error}"),
+            Self::Serve(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServeCommandError {}
+
+impl From<AgentError> for ServeCommandError {
+    fn from(error: AgentError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+/// Serves until SIGTERM or SIGINT.
+pub(crate) async fn run(args: ServeArgs) -> Result<(), ServeCommandError> {
+    let address = (args.hostname, args.port);
+    let options = options(args)?;
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|error| ServeCommandError::Io(format!("cannot listen on {}:{}", address.0, address.1), error))?;
+    let bound = listener.local_addr().map_err(|error| ServeCommandError::Io("cannot read the address".into(), error))?;
+    let ended = ended().map_err(|error| ServeCommandError::Io("cannot watch for signals".into(), error))?;
+    line(format_args!("turnd listens on http://{bound}"))
+        .map_err(|error| ServeCommandError::Io("cannot write to stdout".into(), error))?;
+    serve::serve(listener, options, ended).await.map_err(ServeCommandError::Serve)
+}
+
+fn options(args: ServeArgs) -> Result<ServeOptions, ServeCommandError> {
+    if args.require_auth && args.token.is_none() {
+        return Err(ServeCommandError::Usage("--require-auth needs a token: --token or TURND_TOKEN".into()));
+    }
+    if !args.hostname.is_loopback() && args.token.is_none() {
+        let text = format!("{} can be reached from other machines, so it needs a token: --token or TURND_TOKEN", args.hostname);
+        return Err(ServeCommandError::Usage(text));
+    }
+    if args.token.as_deref().is_some_and(|token| token.trim().is_empty()) {
+        return Err(ServeCommandError::Usage("the token is empty".into()));
+    }
+    let own = own_program()?;
+    let agent = Agent::parse(&args.agent, &own)?;
+    let mode = args.transcript.unwrap_or(agent.mode);
+    let workspace = workspace(args.workspace.as_deref())?;
+    Ok(ServeOptions {
+        workspace,
+        store: args.store.unwrap_or_else(|| store::default_for(agent.kind)),
+        mode: match mode {
+            TranscriptMode::Recorded => serve::Mode::Recorded,
+            TranscriptMode::Native => serve::Mode::Native,
+        },
+        agent: agent.argv,
+        token: args.token,
+        require_auth: args.require_auth,
+        allow_origins: args.allow_origin,
+        limits: Limits {
+            max_sessions: args.limits.max_sessions,
+            max_pending_prompts: args.limits.max_pending_prompts_per_session,
+            max_connections: args.limits.max_connections,
+            event_ring_size: args.limits.event_ring_size,
+            compacted_replay_max_bytes: args.limits.compacted_replay_max_bytes,
+            ..Limits::default()
+        },
+        durability: match args.durability {
+            Durability::Process => serve::Durability::Process,
+            Durability::Fsync => serve::Durability::Fsync,
+        },
+        linger_ms: args.linger_ms,
+        initialize_timeout_ms: args.initialize_timeout_ms,
+        prompt_deadline_ms: args.prompt_deadline_ms,
+        restore_timeout_ms: args.session_restore_timeout_ms,
+        host_launcher: own,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+fn own_program() -> Result<PathBuf, ServeCommandError> {
+    std::env::current_exe().map_err(|error| ServeCommandError::Io("cannot find my own program".into(), error))
+}
+
+/// The workspace as one absolute path without links, so that every spelling of it names the same sessions.
+pub(crate) fn workspace(given: Option<&Path>) -> Result<PathBuf, ServeCommandError> {
+    let path = given.unwrap_or(Path::new("."));
+    path.canonicalize()
+        .map_err(|error| ServeCommandError::Io(format!("cannot use the workspace {}", path.display()), error))
+}
+
+/// Resolves when the process is asked to end.
+fn ended() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}

@@ -1,0 +1,103 @@
+//! The arrows between crates, as a table: a new arrow is a visible edit here and in `docs/architecture.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What each crate may depend on: ours first, then from outside. Features and versions are the manifests' business.
+const ARROWS: &[(&str, &[&str], &[&str])] = &[
+    ("turnd-ledger", &[], &[]),
+    ("turnd-transcript", &[], &["jiff", "serde", "serde_json", "thiserror", "uuid"]),
+    ("turnd-attribution", &["turnd-ledger", "turnd-transcript"], &["serde_json", "thiserror"]),
+    ("turnd-acp", &[], &["agent-client-protocol-schema", "bytes", "serde", "serde_json"]),
+    (
+        "turnd-bridge",
+        &["turnd-acp"],
+        &["bytes", "parking_lot", "serde", "serde_json", "thiserror", "tokio", "tracing", "uuid"],
+    ),
+    (
+        "turnd-host",
+        &["turnd-acp", "turnd-transcript"],
+        &["bytes", "rustix", "serde", "serde_json", "thiserror", "tokio", "tracing"],
+    ),
+    ("turnd-agent", &["turnd-acp"], &["bytes", "serde_json", "tokio"]),
+    (
+        "turnd-serve",
+        &["turnd-attribution", "turnd-bridge", "turnd-ledger", "turnd-transcript"],
+        &[
+            "bytes",
+            "http-body-util",
+            "hyper",
+            "hyper-util",
+            "matchit",
+            "percent-encoding",
+            "serde",
+            "serde_json",
+            "subtle",
+            "thiserror",
+            "tokio",
+            "tracing",
+            "uuid",
+        ],
+    ),
+    (
+        "turnd",
+        &["turnd-agent", "turnd-attribution", "turnd-host", "turnd-ledger", "turnd-serve", "turnd-transcript"],
+        &[
+            "bytes",
+            "clap",
+            "http-body-util",
+            "hyper",
+            "hyper-util",
+            "serde_json",
+            "shlex",
+            "tokio",
+            "tracing",
+            "tracing-subscriber",
+        ],
+    ),
+];
+
+#[test]
+fn the_manifests_have_exactly_the_arrows_of_the_table() {
+    let manifests = dependencies(&[Value::Null, Value::from("build")]);
+    let table: BTreeMap<String, BTreeSet<String>> = ARROWS
+        .iter()
+        .map(|(name, ours, outside)| {
+            ((*name).to_owned(), ours.iter().chain(*outside).map(|name| (*name).to_owned()).collect())
+        })
+        .collect();
+    assert_eq!(manifests, table);
+}
+
+#[test]
+fn the_ledger_needs_nothing_not_even_to_be_tested() {
+    let all = dependencies(&[Value::Null, Value::from("build"), Value::from("dev")]);
+    assert_eq!(all["turnd-ledger"], BTreeSet::new());
+}
+
+/// Each workspace member's dependencies of the given kinds; an optional one does not count.
+fn dependencies(kinds: &[Value]) -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    packages
+        .iter()
+        .map(|package| {
+            let names = package["dependencies"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|dependency| kinds.contains(&dependency["kind"]) && dependency["optional"] == false)
+                .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
+                .collect();
+            (package["name"].as_str().unwrap().to_owned(), names)
+        })
+        .collect()
+}

@@ -1,0 +1,92 @@
+//! The commands a person types.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::world::World;
+
+fn turnd(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_turnd")).args(args).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_demo_tells_three_outcomes_and_makes_none_up() {
+    let output = turnd(&["demo"]);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    for sentence in ["kill -9", "completed (end_turn)", "turn_result", "unknown"] {
+        assert!(text.contains(sentence), "no {sentence:?} in:\n{text}");
+    }
+}
+
+#[test]
+fn explain_exits_with_zero_when_nothing_is_open_and_with_three_when_something_stays_unknown() {
+    let mut world = World::new();
+    let session = world.session();
+    let first = world.prompt(&session, "hello");
+    world.settle(&session, &first);
+    let (settled, code) = explain(&world, &session);
+    assert_eq!((settled["verdict"]["withheld"].as_str(), code), (Some("no_dangling"), Some(0)), "{settled}");
+
+    let running = world.prompt(&session, "slow 60000");
+    world.prompt(&session, "hello");
+    world.until_chunk(&session, &running);
+    world.kill_everything();
+    let (open, code) = explain(&world, &session);
+    assert_eq!((open["verdict"]["withheld"].as_str(), code), (Some("several_dangling"), Some(3)), "{open}");
+    assert_eq!(open["dangling"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn explain_says_what_it_would_append_and_appends_it_only_when_told() {
+    let mut world = World::new();
+    let session = world.session();
+    let prompt = world.prompt(&session, "slow 60000");
+    world.until_chunk(&session, &prompt);
+    world.kill_everything();
+    for _ in 0..2 {
+        let (plan, code) = explain(&world, &session);
+        assert_eq!(code, Some(0));
+        assert_eq!(plan["verdict"]["append"][0]["terminal"], "interrupted", "{plan}");
+    }
+    let base = world.base();
+    let (store, workspace) = (base.join("store"), base.join("workspace"));
+    let applied = turnd(&[
+        "explain", &session, "--apply", "--store", store.to_str().unwrap(), "--workspace", workspace.to_str().unwrap(),
+    ]);
+    assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
+    assert_eq!(explain(&world, &session).0["dangling"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn help_reads_like_a_page_and_names_every_command() {
+    let text = stdout(&turnd(&["--help"]));
+    for command in ["serve", "demo", "explain", "agent"] {
+        assert!(text.contains(&format!("  {command} ")), "{text}");
+    }
+    assert!(stdout(&turnd(&["agent", "--help"])).contains("slow"), "the scripts are listed");
+}
+
+#[test]
+fn a_bind_that_others_can_reach_without_a_token_is_refused() {
+    let output = turnd(&["serve", "--port", "0", "--hostname", "0.0.0.0"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("needs a token"));
+}
+
+/// `turnd explain --json` on the world's session: the object and the exit code.
+fn explain(world: &World, session: &str) -> (Value, Option<i32>) {
+    let base = world.base();
+    let (store, workspace) = (base.join("store"), base.join("workspace"));
+    let output = turnd(&[
+        "explain", session, "--json", "--store", store.to_str().unwrap(), "--workspace", workspace.to_str().unwrap(),
+    ]);
+    let value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(&output), String::from_utf8_lossy(&output.stderr)));
+    (value, output.status.code())
+}

@@ -1,0 +1,127 @@
+//! Bad input and broken files: a clear error with a code, a daemon that stays up, and nothing lost.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::world::{World, chats};
+
+#[test]
+fn an_agent_that_does_not_exist_is_named_and_the_daemon_stays_up() {
+    let mut world = World::with(&["--agent", "no-such-agent-anywhere --acp"]);
+    let (status, body) = world.call("POST", "/session", "{}");
+    assert_eq!((status, &body["code"]), (502, &json!("agent_unavailable")), "{body}");
+    assert!(body.to_string().contains("no-such-agent-anywhere"), "the cause is told: {body}");
+    assert_eq!(world.get("/health")["status"], "ok");
+}
+
+#[test]
+fn an_agent_that_dies_at_once_is_shown_with_its_last_words() {
+    let mut world = World::with(&["--agent", "sh -c 'echo no licence found >&2; exit 3'"]);
+    let (status, body) = world.call("POST", "/session", "{}");
+    assert_eq!((status, &body["code"]), (502, &json!("agent_unavailable")), "{body}");
+    assert!(body.to_string().contains("no licence found"), "{body}");
+}
+
+#[test]
+fn unknown_sessions_bad_bodies_and_bad_client_ids_are_refused_by_code() {
+    let mut world = World::new();
+    let session = world.session();
+    let prompt = format!("/session/{session}/prompt");
+    for (method, path, body, status, code) in [
+        ("POST", "/session/nobody/prompt", r#"{"prompt":[{"type":"text","text":"x"}]}"#, 404, json!("session_not_found")),
+        ("GET", "/session/nobody/status", "", 404, json!("session_not_found")),
+        ("POST", prompt.as_str(), "{", 400, json!("invalid_json")),
+        ("POST", "/session/..%2F..%2Fetc/load", "{}", 404, json!("session_not_found")),
+        ("GET", "/no/such/route", "", 404, json!("route_not_found")),
+    ] {
+        let (got, answer) = world.call(method, path, body);
+        assert_eq!((got, &answer["code"]), (status, &code), "{method} {path}: {answer}");
+    }
+    assert_eq!(world.call("POST", &prompt, r#"{"prompt":[]}"#).0, 400);
+}
+
+#[test]
+fn a_body_of_eleven_megabytes_is_refused_and_the_next_prompt_is_not() {
+    let mut world = World::new();
+    let session = world.session();
+    let body = format!(r#"{{"prompt":[{{"type":"text","text":"{}"}}]}}"#, "x".repeat(11 * 1024 * 1024));
+    let status = world.call_once("POST", &format!("/session/{session}/prompt"), &body);
+    assert_eq!(status, Some(413));
+    let prompt = world.prompt(&session, "hello");
+    assert_eq!(world.settle(&session, &prompt)["state"], "completed");
+}
+
+#[test]
+fn a_closed_session_takes_no_prompt() {
+    let mut world = World::new();
+    let session = world.session();
+    assert_eq!(world.call("DELETE", &format!("/session/{session}"), "").0, 204);
+    let (status, body) =
+        world.call("POST", &format!("/session/{session}/prompt"), r#"{"prompt":[{"type":"text","text":"x"}]}"#);
+    assert_eq!((status, &body["code"]), (404, &json!("session_not_found")));
+}
+
+#[test]
+fn a_ledger_that_cannot_be_read_costs_its_terminals_and_not_the_session() {
+    let mut world = World::new();
+    let session = world.session();
+    let prompt = world.prompt(&session, "hello");
+    world.settle(&session, &prompt);
+    world.kill_everything();
+    let ledger = chats(&world).join(format!("{session}.ledger.jsonl"));
+    fs::remove_file(&ledger).unwrap();
+    fs::create_dir(&ledger).unwrap();
+    let loaded = world.load(&session);
+    assert_eq!(loaded.get("promptTerminals"), None);
+    let turn = world.get(&format!("/session/{session}/turns/{prompt}"));
+    assert_eq!(turn["resultText"], "echo: hello");
+}
+
+#[test]
+fn torn_tails_of_both_files_are_sealed_by_the_next_prompt() {
+    let mut world = World::new();
+    let session = world.session();
+    let first = world.prompt(&session, "hello");
+    world.settle(&session, &first);
+    world.kill_everything();
+    for name in [format!("{session}.ledger.jsonl"), format!("{session}.jsonl")] {
+        let path = chats(&world).join(name);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.extend_from_slice(br#"{"v":1,"promptId":"tor"#);
+        fs::write(&path, bytes).unwrap();
+    }
+    world.load(&session);
+    let second = world.prompt(&session, "again");
+    world.settle(&session, &second);
+    world.kill_everything();
+    let loaded = world.load(&session);
+    let ids: Vec<_> = loaded["promptTerminals"].as_array().unwrap().iter().map(|record| &record["promptId"]).collect();
+    assert_eq!(ids, [&first, &second]);
+    for (prompt, text) in [(&first, "echo: hello"), (&second, "echo: again")] {
+        assert_eq!(world.get(&format!("/session/{session}/turns/{prompt}"))["resultText"], text);
+    }
+}
+
+#[test]
+fn a_second_daemon_on_a_live_session_is_refused_with_the_owners_pid() {
+    let mut world = World::new();
+    let session = world.session();
+    let prompt = world.prompt(&session, "hello");
+    world.settle(&session, &prompt);
+    let mut second = world.second_daemon(&["--session-restore-timeout-ms", "300"]);
+    let (status, body) = second.call("POST", &format!("/session/{session}/load"), "{}");
+    assert_eq!((status, &body["code"]), (409, &json!("session_writer_conflict")), "{body}");
+    assert!(body["pid"].as_u64().is_some(), "{body}");
+}
+
+#[test]
+fn a_session_of_an_empty_or_missing_transcript_is_not_found() {
+    let mut world = World::new();
+    fs::create_dir_all(chats(&world)).unwrap();
+    fs::write(chats(&world).join("11111111-2222-4333-8444-555555555555.jsonl"), "").unwrap();
+    for session in ["11111111-2222-4333-8444-555555555555", "21111111-2222-4333-8444-555555555555"] {
+        let (status, body) = world.call("POST", &format!("/session/{session}/load"), "{}");
+        assert_eq!((status, &body["code"]), (404, &json!("session_not_found")), "{body}");
+    }
+}

@@ -1,0 +1,102 @@
+//! A daemon under test and a plain blocking client: one kept-alive connection, whole answers.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// No answer in a test or a benchmark takes this long; a hung daemon must end the run.
+const READ_LIMIT: Duration = Duration::from_secs(60);
+
+/// A running `turnd serve`, killed with signal 9 when dropped.
+pub(crate) struct Daemon {
+    pub(crate) child: Child,
+    pub(crate) address: SocketAddr,
+}
+
+impl Daemon {
+    /// Starts a daemon below `base` and returns when its first line says where it listens.
+    pub(crate) fn start(base: &Path, flags: &[&str]) -> Self {
+        let workspace = base.join("workspace");
+        std::fs::create_dir_all(&workspace).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_turnd"))
+            .args(["serve", "--port", "0", "--log-level", "warn", "--store"])
+            .arg(base.join("store"))
+            .arg("--workspace")
+            .arg(workspace)
+            .args(flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.split("http://").nth(1).unwrap().trim().parse().unwrap();
+        Self { child, address }
+    }
+
+    /// Signal 9, and the end awaited.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // Ended already where a test killed or stopped it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One kept-alive connection; every answer read whole by its content length.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    address: SocketAddr,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(READ_LIMIT)).unwrap();
+        Self { stream, address, buffer: Vec::new() }
+    }
+
+    /// Sends one request and returns the status and the body's text.
+    pub(crate) fn call(&mut self, method: &str, path: &str, body: &str) -> (u16, String) {
+        self.try_call(method, path, body).unwrap_or_else(|| panic!("the daemon hung up on {method} {path}"))
+    }
+
+    /// As [`Self::call`]; nothing when the peer hung up before its answer was whole.
+    pub(crate) fn try_call(&mut self, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+        let (host, length) = (self.address, body.len());
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        // A peer that refuses a body may stop reading it; its answer is there all the same.
+        let _ = self.stream.write_all(request.as_bytes());
+        self.buffer.clear();
+        let mut chunk = [0; 4096];
+        loop {
+            let read = self.stream.read(&mut chunk).ok().filter(|read| *read > 0)?;
+            self.buffer.extend_from_slice(&chunk[..read]);
+            if let Some(answer) = answer(&self.buffer) {
+                return Some(answer);
+            }
+        }
+    }
+}
+
+/// The answer in the buffer, once it is whole.
+fn answer(buffer: &[u8]) -> Option<(u16, String)> {
+    let head_end = buffer.windows(4).position(|end| end == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(&buffer[..head_end]).to_ascii_lowercase();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let length = head.split("content-length: ").nth(1).map_or(0, |rest| rest.lines().next().unwrap().trim().parse().unwrap());
+    let body = &buffer[head_end + 4..];
+    (body.len() >= length).then(|| (status, String::from_utf8_lossy(body).into_owned()))
+}

@@ -1,0 +1,209 @@
+//! A world with one store, one daemon at a time, and the means to kill what runs in it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::http::{Connection, Daemon};
+
+/// Looks at a condition this often, and gives up after this many looks: half a minute.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+const LOOKS_MAX: usize = 3_000;
+
+pub(crate) struct World {
+    base: TempDir,
+    flags: Vec<&'static str>,
+    daemon: Daemon,
+    connection: Connection,
+}
+
+impl World {
+    /// A daemon with the built-in agent over an empty store.
+    pub(crate) fn new() -> Self {
+        Self::with(&[])
+    }
+
+    pub(crate) fn with(flags: &[&'static str]) -> Self {
+        let base = tempfile::tempdir().unwrap();
+        let daemon = Daemon::start(base.path(), flags);
+        let connection = Connection::open(daemon.address);
+        Self { base, flags: flags.to_vec(), daemon, connection }
+    }
+
+    pub(crate) fn base(&self) -> PathBuf {
+        self.base.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn call(&mut self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let (status, text) = self.connection.call(method, path, body);
+        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    /// One request on a connection of its own, whose peer may hang up before it has read all: the status, if it came.
+    pub(crate) fn call_once(&mut self, method: &str, path: &str, body: &str) -> Option<u16> {
+        Connection::open(self.daemon.address).try_call(method, path, body).map(|(status, _)| status)
+    }
+
+    /// Another daemon on the same store, beside the first.
+    pub(crate) fn second_daemon(&self, flags: &[&str]) -> Second {
+        let daemon = Daemon::start(self.base.path(), flags);
+        let connection = Connection::open(daemon.address);
+        Second { _daemon: daemon, connection }
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> Value {
+        let (status, body) = self.call("GET", path, "");
+        assert_eq!(status, 200, "GET {path}: {body}");
+        body
+    }
+
+    pub(crate) fn session(&mut self) -> String {
+        let (status, body) = self.call("POST", "/session", r#"{"sessionScope":"thread"}"#);
+        assert_eq!(status, 200, "{body}");
+        body["sessionId"].as_str().unwrap().to_owned()
+    }
+
+    /// Posts a prompt and returns its id.
+    pub(crate) fn prompt(&mut self, session: &str, text: &str) -> String {
+        let body = json!({"prompt": [{"type": "text", "text": text}]}).to_string();
+        let (status, receipt) = self.call("POST", &format!("/session/{session}/prompt"), &body);
+        assert_eq!(status, 202, "{receipt}");
+        receipt["promptId"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn load(&mut self, session: &str) -> Value {
+        let (status, body) = self.call("POST", &format!("/session/{session}/load"), "{}");
+        assert_eq!(status, 200, "{body}");
+        body
+    }
+
+    /// Waits until the prompt's turn is over.
+    pub(crate) fn settle(&mut self, session: &str, prompt: &str) -> Value {
+        let path = format!("/session/{session}/turns/{prompt}");
+        until("the turn is over", || {
+            let turn = self.get(&path);
+            (turn["state"] != "queued" && turn["state"] != "running").then_some(turn)
+        })
+    }
+
+    /// Waits until the agent has begun to answer: the transcript holds the stamped user record and a chunk was published.
+    pub(crate) fn until_chunk(&mut self, session: &str, prompt: &str) {
+        let path = format!("/session/{session}/turns/{prompt}");
+        let transcript = chats(self).join(format!("{session}.jsonl"));
+        until("the turn runs", || {
+            let written = fs::read_to_string(&transcript).unwrap_or_default().contains(prompt);
+            (written && self.get(&path)["state"] == "running").then_some(())
+        });
+    }
+
+    pub(crate) fn until_gone(&mut self, session: &str) {
+        let path = format!("/session/{session}/status");
+        until("the session is gone", || (self.call("GET", &path, "").0 == 404).then_some(()));
+    }
+
+    /// Kills the daemon with signal 9 and starts another one on the same store.
+    pub(crate) fn kill_daemon(&mut self) {
+        self.daemon.kill();
+        self.restart();
+    }
+
+    /// Kills daemon, hosts and agents with signal 9, the daemon first, and starts another daemon on the same store.
+    pub(crate) fn kill_everything(&mut self) {
+        let family = self.family();
+        let pids: Vec<String> = family.iter().map(ToString::to_string).collect();
+        let script = format!("kill -STOP {0}; kill -KILL {0}", pids.join(" "));
+        // A process that ended by itself in between is as dead as the others.
+        Command::new("sh").args(["-c", &script]).stderr(std::process::Stdio::null()).status().unwrap();
+        self.daemon.child.wait().unwrap();
+        self.until_dead(&family);
+        self.restart();
+    }
+
+    fn restart(&mut self) {
+        self.daemon = Daemon::start(self.base.path(), &self.flags);
+        self.connection = Connection::open(self.daemon.address);
+    }
+
+    /// Asks the daemon to end and returns its exit code.
+    pub(crate) fn terminate(&mut self) -> Option<i32> {
+        let script = format!("kill -TERM {}", self.daemon.child.id());
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+        self.daemon.child.wait().unwrap().code()
+    }
+
+    /// The daemon and everything below it.
+    pub(crate) fn family(&self) -> BTreeSet<u32> {
+        let parents = parents();
+        let mut family = BTreeSet::from([self.daemon.child.id()]);
+        loop {
+            let before = family.len();
+            family.extend(parents.iter().filter(|(_, parent)| family.contains(parent)).map(|(pid, _)| *pid).collect::<Vec<_>>());
+            if family.len() == before {
+                return family;
+            }
+        }
+    }
+
+    pub(crate) fn until_dead(&self, family: &BTreeSet<u32>) {
+        until("the processes are gone", || {
+            family.iter().all(|pid| !alive(*pid)).then_some(())
+        });
+    }
+}
+
+/// A daemon beside the world's own.
+pub(crate) struct Second {
+    _daemon: Daemon,
+    connection: Connection,
+}
+
+impl Second {
+    pub(crate) fn call(&mut self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let (status, text) = self.connection.call(method, path, body);
+        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+}
+
+/// The folder that holds the world's sessions.
+pub(crate) fn chats(world: &World) -> PathBuf {
+    let workspace = world.base().join("workspace");
+    transcript::layout::chats_dir(&world.base().join("store"), &workspace)
+}
+
+/// Looks until there is something, or fails.
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..LOOKS_MAX {
+        if let Some(found) = look() {
+            return found;
+        }
+        thread::park_timeout(LOOK_EVERY);
+    }
+    panic!("it never came to be that {what}");
+}
+
+/// Whether the process runs: a zombie does not.
+fn alive(pid: u32) -> bool {
+    stat(pid).is_some_and(|(state, _)| state != 'Z')
+}
+
+/// Every process and its parent.
+fn parents() -> Vec<(u32, u32)> {
+    fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| Some((pid, stat(pid)?.1)))
+        .collect()
+}
+
+/// State and parent of a process; its name may hold anything, so the fields are read behind the last bracket.
+fn stat(pid: u32) -> Option<(char, u32)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = text.rsplit(')').next()?.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}

@@ -101,7 +101,12 @@ impl Client {
         Ok(Events { body: response.into_body(), buffer: BytesMut::new() })
     }
 
-    async fn send(&mut self, method: Method, path: &str, body: Option<&Value>) -> Result<Response<Incoming>, ClientError> {
+    async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Response<Incoming>, ClientError> {
         let mut request = Request::builder().method(method).uri(path);
         let bytes = body.map(|value| Bytes::from(value.to_string())).unwrap_or_default();
         if !bytes.is_empty() {

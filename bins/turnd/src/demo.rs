@@ -97,8 +97,7 @@ async fn play(store: &Path, workspace: &Path) -> Result<(), DemoError> {
     line(format_args!("the daemon is started again: pid {} on http://{}", daemon.pid(), daemon.address))?;
     line("the session is loaded; its host let the running turn end and wrote it down\n")?;
     let mut client = Client::new(daemon.address);
-    let loaded =
-        client.expect(200, Method::POST, &format!("/session/{session_id}/load"), Some(&json!({}))).await?;
+    let loaded = client.expect(200, Method::POST, &format!("/session/{session_id}/load"), Some(&json!({}))).await?;
     let withheld = commands::explain::withheld(store, workspace, &session_id);
     for (number, (prompt_id, prompt)) in admitted.iter().zip(PROMPTS).enumerate() {
         let path = format!("/session/{session_id}/turns/{prompt_id}");

@@ -9,6 +9,7 @@ mod output;
 mod store;
 
 use std::fmt::Display;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -64,7 +65,10 @@ fn failed(error: impl Display) -> ExitCode {
 }
 
 fn log_to_stderr(args: &LogArgs) {
-    let builder = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(args.log_level);
+    let builder = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(args.log_level)
+        .with_ansi(std::io::stderr().is_terminal());
     match args.log_format {
         LogFormat::Text => builder.with_target(false).init(),
         LogFormat::Json => builder.json().init(),

@@ -62,10 +62,7 @@ pub(crate) fn run(args: ExplainArgs) -> ExitCode {
     let files = Files::new(&store, &workspace, &args.session);
     if !files.transcript.exists() && !files.ledger.path().exists() {
         let folder = files.transcript.parent().unwrap_or(&store).display();
-        return failed(&format!(
-            "no session {} in {folder}; --store and --workspace say where to look",
-            args.session
-        ));
+        return failed(&format!("no session {} in {folder}; --store and --workspace say where to look", args.session));
     }
     // Held until the end: what is printed is what is appended.
     let lock = if args.apply { lock(&files.transcript).map(Some) } else { Ok(None) };

@@ -23,11 +23,7 @@ pub(crate) async fn run(args: HostArgs) -> std::io::Result<()> {
         },
         transcript_path,
         workspace,
-        agent: AgentCommand {
-            program: command.next().unwrap_or_default(),
-            args: command.collect(),
-            env: Vec::new(),
-        },
+        agent: AgentCommand { program: command.next().unwrap_or_default(), args: command.collect(), env: Vec::new() },
         launcher: Some(std::env::current_exe()?),
         linger: Duration::from_millis(args.linger_ms),
         lock_wait: Duration::from_millis(args.lock_wait_ms),
@@ -43,6 +39,8 @@ pub(crate) async fn run(args: HostArgs) -> std::io::Result<()> {
 /// Becomes the agent. Returns only when that failed: 127 is what a shell says of a program that is not there.
 pub(crate) fn exec(command: &[OsString]) -> ExitCode {
     let error = host::exec(command);
-    tracing::error!(%error, "cannot start the agent");
+    let program = command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+    // The host keeps the end of this stream and tells it to whoever asked for the session.
+    eprintln!("cannot start `{program}`: {error}");
     ExitCode::from(127)
 }

@@ -48,7 +48,8 @@ pub(crate) async fn run(args: ServeArgs) -> Result<(), ServeCommandError> {
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| ServeCommandError::Io(format!("cannot listen on {}:{}", address.0, address.1), error))?;
-    let bound = listener.local_addr().map_err(|error| ServeCommandError::Io("cannot read the address".into(), error))?;
+    let bound =
+        listener.local_addr().map_err(|error| ServeCommandError::Io("cannot read the address".into(), error))?;
     let ended = ended().map_err(|error| ServeCommandError::Io("cannot watch for signals".into(), error))?;
     line(format_args!("turnd listens on http://{bound}"))
         .map_err(|error| ServeCommandError::Io("cannot write to stdout".into(), error))?;
@@ -60,7 +61,10 @@ fn options(args: ServeArgs) -> Result<ServeOptions, ServeCommandError> {
         return Err(ServeCommandError::Usage("--require-auth needs a token: --token or TURND_TOKEN".into()));
     }
     if !args.hostname.is_loopback() && args.token.is_none() {
-        let text = format!("{} can be reached from other machines, so it needs a token: --token or TURND_TOKEN", args.hostname);
+        let text = format!(
+            "{} can be reached from other machines, so it needs a token: --token or TURND_TOKEN",
+            args.hostname
+        );
         return Err(ServeCommandError::Usage(text));
     }
     if args.token.as_deref().is_some_and(|token| token.trim().is_empty()) {

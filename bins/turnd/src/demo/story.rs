@@ -69,7 +69,10 @@ impl Outcome<'_> {
         let listed = terminals.is_some_and(|list| list.iter().any(|record| record["promptId"] == self.prompt_id));
         match (self.number, listed) {
             (1, true) => "ledger: its terminal line was on disk before the stream said turn_complete".to_owned(),
-            (_, true) => "transcript: the host outlived the daemon and wrote turn_result; the load copied it to the ledger".to_owned(),
+            (_, true) => {
+                "transcript: the host outlived the daemon and wrote turn_result; the load copied it to the ledger"
+                    .to_owned()
+            }
             (_, false) => format!(
                 "ledger: admitted, never settled; no record of the transcript is its own (withheld: {})",
                 self.withheld.unwrap_or("nothing open")

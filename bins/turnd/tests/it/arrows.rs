@@ -9,7 +9,7 @@ use serde_json::Value;
 const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("turnd-ledger", &[], &[]),
     ("turnd-transcript", &[], &["jiff", "serde", "serde_json", "thiserror", "uuid"]),
-    ("turnd-attribution", &["turnd-ledger", "turnd-transcript"], &["serde_json", "thiserror"]),
+    ("turnd-attribution", &["turnd-ledger", "turnd-transcript"], &["thiserror"]),
     ("turnd-acp", &[], &["agent-client-protocol-schema", "bytes", "serde", "serde_json"]),
     (
         "turnd-bridge",

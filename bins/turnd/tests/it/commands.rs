@@ -57,7 +57,13 @@ fn explain_says_what_it_would_append_and_appends_it_only_when_told() {
     let base = world.base();
     let (store, workspace) = (base.join("store"), base.join("workspace"));
     let applied = turnd(&[
-        "explain", &session, "--apply", "--store", store.to_str().unwrap(), "--workspace", workspace.to_str().unwrap(),
+        "explain",
+        &session,
+        "--apply",
+        "--store",
+        store.to_str().unwrap(),
+        "--workspace",
+        workspace.to_str().unwrap(),
     ]);
     assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
     assert_eq!(explain(&world, &session).0["dangling"], Value::Array(Vec::new()));
@@ -84,7 +90,13 @@ fn explain(world: &World, session: &str) -> (Value, Option<i32>) {
     let base = world.base();
     let (store, workspace) = (base.join("store"), base.join("workspace"));
     let output = turnd(&[
-        "explain", session, "--json", "--store", store.to_str().unwrap(), "--workspace", workspace.to_str().unwrap(),
+        "explain",
+        session,
+        "--json",
+        "--store",
+        store.to_str().unwrap(),
+        "--workspace",
+        workspace.to_str().unwrap(),
     ]);
     let value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(&output), String::from_utf8_lossy(&output.stderr)));

@@ -29,7 +29,13 @@ fn unknown_sessions_bad_bodies_and_bad_client_ids_are_refused_by_code() {
     let session = world.session();
     let prompt = format!("/session/{session}/prompt");
     for (method, path, body, status, code) in [
-        ("POST", "/session/nobody/prompt", r#"{"prompt":[{"type":"text","text":"x"}]}"#, 404, json!("session_not_found")),
+        (
+            "POST",
+            "/session/nobody/prompt",
+            r#"{"prompt":[{"type":"text","text":"x"}]}"#,
+            404,
+            json!("session_not_found"),
+        ),
         ("GET", "/session/nobody/status", "", 404, json!("session_not_found")),
         ("POST", prompt.as_str(), "{", 400, json!("invalid_json")),
         ("POST", "/session/..%2F..%2Fetc/load", "{}", 404, json!("session_not_found")),

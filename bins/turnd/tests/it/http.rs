@@ -96,7 +96,8 @@ fn answer(buffer: &[u8]) -> Option<(u16, String)> {
     let head_end = buffer.windows(4).position(|end| end == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&buffer[..head_end]).to_ascii_lowercase();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let length = head.split("content-length: ").nth(1).map_or(0, |rest| rest.lines().next().unwrap().trim().parse().unwrap());
+    let length =
+        head.split("content-length: ").nth(1).map_or(0, |rest| rest.lines().next().unwrap().trim().parse().unwrap());
     let body = &buffer[head_end + 4..];
     (body.len() >= length).then(|| (status, String::from_utf8_lossy(body).into_owned()))
 }

@@ -94,8 +94,11 @@ fn sigterm_puts_every_outcome_on_disk_before_the_exit() {
     let family = world.family();
     assert_eq!(world.terminate(), Some(0));
     let ledger = std::fs::read_to_string(chats(&world).join(format!("{session}.ledger.jsonl"))).unwrap();
-    let ended: Vec<Value> =
-        ledger.lines().map(|line| serde_json::from_str(line).unwrap()).filter(|line: &Value| line["code"] == "daemon_shutdown").collect();
+    let ended: Vec<Value> = ledger
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|line: &Value| line["code"] == "daemon_shutdown")
+        .collect();
     assert_eq!(ended.iter().map(|line| &line["promptId"]).collect::<Vec<_>>(), [&running, &queued]);
     world.until_dead(&family);
 }

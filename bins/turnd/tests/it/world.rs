@@ -143,7 +143,9 @@ impl World {
         let mut family = BTreeSet::from([self.daemon.child.id()]);
         loop {
             let before = family.len();
-            family.extend(parents.iter().filter(|(_, parent)| family.contains(parent)).map(|(pid, _)| *pid).collect::<Vec<_>>());
+            family.extend(
+                parents.iter().filter(|(_, parent)| family.contains(parent)).map(|(pid, _)| *pid).collect::<Vec<_>>(),
+            );
             if family.len() == before {
                 return family;
             }
@@ -151,9 +153,7 @@ impl World {
     }
 
     pub(crate) fn until_dead(&self, family: &BTreeSet<u32>) {
-        until("the processes are gone", || {
-            family.iter().all(|pid| !alive(*pid)).then_some(())
-        });
+        until("the processes are gone", || family.iter().all(|pid| !alive(*pid)).then_some(()));
     }
 }
 

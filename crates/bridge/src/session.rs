@@ -16,6 +16,8 @@ mod views;
 
 use std::sync::Arc;
 
+use acp::RequestId;
+
 use crate::effect::{Effect, Reply, Step, Tell};
 use crate::event::News;
 use crate::incoming::{Ask, Update};
@@ -99,7 +101,7 @@ impl Session {
             Input::Shutdown => self.shut_down(&mut step),
             Input::Updated(update) => self.update(update, &mut step),
             Input::Asked { ask, request_id } => self.ask(ask, request_id, &mut step),
-            Input::AskedUnknown { agent_request, method } => step.tell(Tell::Unsupported { agent_request, method }),
+            Input::AskedUnknown { agent_request, method } => self.refuse_unknown(agent_request, method, &mut step),
             Input::Settled { prompt_id, answer } => self.settle(&prompt_id, &answer, &mut step),
             Input::ChannelLost { exit } => self.lose_channel(exit, &mut step),
             Input::DeadlineExpired { prompt_id } => self.expire(&prompt_id, &mut step),
@@ -261,7 +263,7 @@ impl Session {
     }
 
     fn update(&mut self, update: Update, step: &mut Step) {
-        if matches!(self.phase, Phase::Over) {
+        if !self.has_readers() {
             return;
         }
         self.latest.note(&update);
@@ -277,6 +279,9 @@ impl Session {
     }
 
     fn ask(&mut self, ask: Ask, request_id: Arc<str>, step: &mut Step) {
+        if matches!(self.phase, Phase::Over) {
+            return;
+        }
         if let Some(turn) = &mut self.turn {
             turn.heard_at_ms = Some(step.at_ms);
         }
@@ -293,7 +298,14 @@ impl Session {
         self.permissions.open(Open { request_id, created_at_ms: step.at_ms, prompt_id, ask });
     }
 
+    fn refuse_unknown(&self, agent_request: RequestId, method: String, step: &mut Step) {
+        if !matches!(self.phase, Phase::Over) {
+            step.tell(Tell::Unsupported { agent_request, method });
+        }
+    }
+
     fn vote(&mut self, request_id: &str, vote: &Vote, voter: Option<Arc<str>>, step: &mut Step) {
+        let has_readers = self.has_readers();
         let outcome = match self.permissions.vote(request_id, vote) {
             Ok(resolved) => {
                 resolve(resolved, voter, step);
@@ -304,7 +316,9 @@ impl Session {
             Err(NotDecided::Already(decided)) => {
                 let (request_id, decision) = (decided.request_id.clone(), decided.decision.clone());
                 let news = News::PermissionAlreadyResolved { request_id, decision: decision.clone() };
-                step.publish(decided.prompt_id.clone(), None, news);
+                if has_readers {
+                    step.publish(decided.prompt_id.clone(), None, news);
+                }
                 VoteOutcome::AlreadyResolved(decision)
             }
         };
@@ -315,6 +329,11 @@ impl Session {
         for resolved in self.permissions.refuse(which) {
             resolve(resolved, None, step);
         }
+    }
+
+    /// The streams have not ended yet.
+    fn has_readers(&self) -> bool {
+        !matches!(self.phase, Phase::Ending { farewell: None, .. } | Phase::Over)
     }
 
     fn open(&self) -> Result<(), NotOpen> {

@@ -1,0 +1,5 @@
+//! The session machine, played by scripts.
+
+mod notation;
+mod properties;
+mod table;

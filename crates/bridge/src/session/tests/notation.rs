@@ -1,0 +1,225 @@
+//! A notation for what happens to a session and for what comes of it.
+//!
+//! | happens | means |
+//! |---|---|
+//! | `admit A`, `admit A 300`, `retry A` | a prompt is submitted, with a deadline in ms, as the repetition of a failed one |
+//! | `cancel`, `remove A` | a client cancels, or removes |
+//! | `settle A end_turn` | the agent answers A; `settle ? …` whatever it holds |
+//! | `host A completed end_turn` | the same with the host's stamp |
+//! | `fail A`, `hostfail A` | the agent, or the host, answers A with an error |
+//! | `say hi`, `call c`, `done c` | the agent says something, begins and ends a tool call |
+//! | `ask q`, `vote q yes`, `odd` | the agent asks and somebody votes; it asks for what nobody does |
+//! | `wait 300` | time passes, and what is due happens |
+//! | `close`, `kill`, `shutdown`, `lost`, `exited` | the session ends; `exited` is `lost` after the host's report |
+//!
+//! Effects are words too: `record A`, `receipt A`, `> prompt A` for what the agent is told, `complete A end_turn`, …
+
+use acp::RequestId;
+
+use crate::effect::{Effect, Reply, Tell};
+use crate::event::{Event, Exit, News};
+use crate::incoming::{Ask, Speech, Update};
+use crate::input::Input;
+use crate::limits::Timeouts;
+use crate::outcome::{Answer, HostWord};
+use crate::permission::Decision;
+use crate::prompt::{Prompt, Receipt};
+use crate::session::Session;
+use crate::{AdmitError, InputWritten, NotOpen, Terminal, Vote, VoteOutcome};
+
+pub(super) const TIMEOUTS: Timeouts = Timeouts { initialize_ms: 0, restore_ms: 0, settle_ms: 1_000, end_ms: 500 };
+
+/// A session at play, and the time there.
+pub(super) struct Play {
+    pub(super) session: Session,
+    pub(super) now_ms: u64,
+}
+
+impl Play {
+    pub(super) fn new() -> Self {
+        Self { session: Session::new(5, TIMEOUTS, 0), now_ms: 0 }
+    }
+
+    /// Lets one statement happen.
+    pub(super) fn act(&mut self, statement: &str) -> Vec<Effect> {
+        let words: Vec<&str> = statement.split_whitespace().collect();
+        if let ["wait", ms] = words[..] {
+            return self.wait(ms.parse().unwrap());
+        }
+        let input = self.input(&words);
+        self.session.step(input, self.now_ms)
+    }
+
+    /// Time passes; what comes due happens at its time.
+    fn wait(&mut self, ms: u64) -> Vec<Effect> {
+        let until_ms = self.now_ms + ms;
+        let mut effects = Vec::new();
+        while let Some((due_at_ms, input)) = self.session.due().filter(|(due_at_ms, _)| *due_at_ms <= until_ms) {
+            self.now_ms = self.now_ms.max(due_at_ms);
+            effects.extend(self.session.step(input, self.now_ms));
+        }
+        self.now_ms = until_ms;
+        effects
+    }
+
+    fn held(&self) -> Option<String> {
+        self.session.turn.as_ref().map(|turn| turn.entry.prompt_id.to_string())
+    }
+
+    fn input(&self, words: &[&str]) -> Input {
+        let named = |id: &str| if id == "?" { self.held().unwrap_or_default() } else { id.to_owned() };
+        let settled = |id: &str, answer| Input::Settled { prompt_id: named(id).as_str().into(), answer };
+        match *words {
+            ["admit", id] => admit(id, Prompt::default()),
+            ["admit", id, ms] => admit(id, Prompt { deadline_ms: ms.parse().ok(), ..Prompt::default() }),
+            ["retry", id] => admit(id, Prompt { retry: true, ..Prompt::default() }),
+            ["cancel"] => Input::Cancel { by: Some("client".into()) },
+            ["remove", id] => Input::Remove { prompt_id: named(id), by: None },
+            ["settle", id, stop] => settled(id, answer(stop, None, None)),
+            ["host", id, "completed", stop] => settled(id, answer(stop, Some(HostWord::Completed), None)),
+            ["host", id, "cancelled", stop] => settled(id, answer("cancelled", Some(HostWord::Cancelled), Some(stop))),
+            ["fail", id] => settled(id, failure("-32603", false)),
+            ["hostfail", id] => settled(id, failure("transcript_unwritable", true)),
+            ["say", text] => update(Speech::Text(text.to_owned())),
+            ["call", id] => update(Speech::ToolCall { call_id: id.to_owned() }),
+            ["done", id] => update(Speech::ToolCallUpdate { call_id: id.to_owned(), over: true }),
+            ["ask", id] => Input::Asked { ask: ask(id), request_id: id.into() },
+            ["odd"] => Input::AskedUnknown { agent_request: RequestId::from(7), method: "odd".to_owned() },
+            ["vote", id, "cancelled"] => vote(id, Vote::Cancelled),
+            ["vote", id, option] => vote(id, Vote::Selected { option_id: option.to_owned(), answers: None }),
+            ["close"] => Input::Close { reason: "client_close".to_owned(), closed_by: None },
+            ["kill"] => Input::Kill,
+            ["shutdown"] => Input::Shutdown,
+            ["lost"] => Input::ChannelLost { exit: None },
+            ["exited"] => Input::ChannelLost { exit: Some(Exit { code: Some(1), signal: None }) },
+            _ => panic!("no such statement: {words:?}"),
+        }
+    }
+}
+
+fn admit(id: &str, prompt: Prompt) -> Input {
+    let prompt = Prompt { content: format!("[{id:?}]"), text: id.to_owned(), ..prompt };
+    let receipt = Receipt { prompt_id: id.to_owned(), last_event_id: 0, event_epoch: "epoch".to_owned() };
+    Input::Admit { prompt, receipt }
+}
+
+fn answer(stop_reason: &str, host: Option<HostWord>, agent_stop_reason: Option<&str>) -> Answer {
+    let (stop_reason, agent_stop_reason) = (Some(stop_reason.to_owned()), agent_stop_reason.map(str::to_owned));
+    Answer::Settled { stop_reason, host, agent_stop_reason, branch_point: None }
+}
+
+fn failure(code: &str, from_host: bool) -> Answer {
+    let input_written = from_host.then_some(InputWritten::No);
+    Answer::Failed { message: "no".to_owned(), code: code.to_owned(), from_host, input_written }
+}
+
+fn update(speech: Speech) -> Input {
+    Input::Updated(Update { raw: "{}".to_owned(), speech, state: None })
+}
+
+fn ask(id: &str) -> Ask {
+    let option_ids = vec![("yes".to_owned(), "\"yes\"".to_owned())];
+    Ask { agent_request: RequestId::string(id), tool_call: "{}".to_owned(), options: "[]".to_owned(), option_ids }
+}
+
+fn vote(request_id: &str, vote: Vote) -> Input {
+    Input::Vote { request_id: request_id.to_owned(), vote, voter: None }
+}
+
+/// Plays a script row by row and compares what comes of each statement.
+pub(super) fn check(rows: &[(&str, &str)]) {
+    let mut play = Play::new();
+    for (statement, expected) in rows {
+        let effects: Vec<String> = play.act(statement).iter().map(word).collect();
+        assert_eq!(effects.join(", "), *expected, "after {statement:?} in {rows:#?}");
+    }
+}
+
+/// Plays a script and gives the session.
+pub(super) fn after(script: &str) -> Session {
+    let mut play = Play::new();
+    for statement in script.split(';') {
+        play.act(statement);
+    }
+    play.session
+}
+
+/// An effect in a few words.
+pub(super) fn word(effect: &Effect) -> String {
+    match effect {
+        Effect::RecordAdmission { prompt_id } => format!("record {prompt_id}"),
+        Effect::RecordTerminal { prompt_id, terminal } => format!("record {prompt_id} {}", terminal_word(terminal)),
+        Effect::Reply(reply) => reply_word(reply),
+        Effect::Publish(event) => event_word(event),
+        Effect::Tell(tell) => format!("> {}", tell_word(tell)),
+        Effect::EndStreams => "end".to_owned(),
+        Effect::Forget => "forget".to_owned(),
+    }
+}
+
+fn terminal_word(terminal: &Terminal) -> String {
+    let detail = terminal.code().or(terminal.stop_reason()).unwrap_or("-");
+    if detail == terminal.state() { detail.to_owned() } else { format!("{} {detail}", terminal.state()) }
+}
+
+fn reply_word(reply: &Reply) -> String {
+    match reply {
+        Reply::Admitted(receipt) => format!("receipt {}", receipt.prompt_id),
+        Reply::NotAdmitted(AdmitError::QueueFull { pending, .. }) => format!("full {pending}"),
+        Reply::NotAdmitted(AdmitError::Known { same_content, .. }) => format!("known {same_content}"),
+        Reply::NotAdmitted(AdmitError::NotContent) => "not content".to_owned(),
+        Reply::NotAdmitted(AdmitError::Closing) | Reply::NotOpen(NotOpen::Closing) => "closing".to_owned(),
+        Reply::NotAdmitted(AdmitError::Gone) | Reply::NotOpen(NotOpen::Gone) => "gone".to_owned(),
+        Reply::Done => "ok".to_owned(),
+        Reply::Removed(removed) => format!("removed {removed}"),
+        Reply::Voted(VoteOutcome::Recorded) => "voted".to_owned(),
+        Reply::Voted(VoteOutcome::AlreadyResolved(decision)) => format!("too late {}", decision_word(decision)),
+        Reply::Voted(VoteOutcome::InvalidOption) => "no such option".to_owned(),
+        Reply::Voted(VoteOutcome::Unknown) => "no such request".to_owned(),
+    }
+}
+
+fn event_word(event: &Event) -> String {
+    let about = event.prompt_id.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
+    match &event.news {
+        News::Echo { .. } => format!("echo{about}"),
+        News::Update { .. } => format!("update{about}"),
+        News::PendingAdded { .. } => format!("added{about}"),
+        News::PendingStarted { .. } => format!("started{about}"),
+        News::PendingCompleted { removed: true } => format!("taken{about}"),
+        News::PendingCompleted { removed: false } => format!("left{about}"),
+        News::PromptCancelled { forward_failed: true } => format!("refused{about}"),
+        News::PromptCancelled { forward_failed: false } => format!("cancel{about}"),
+        News::TurnComplete { stop_reason, .. } => format!("complete{about} {stop_reason}"),
+        News::TurnError { code, .. } => format!("error{about} {}", code.as_deref().unwrap_or("-")),
+        News::PermissionRequest { request_id, .. } => format!("ask {request_id}"),
+        News::PermissionResolved { request_id, decision, .. } => {
+            format!("resolved {request_id} {}", decision_word(decision))
+        }
+        News::PermissionAlreadyResolved { request_id, decision } => {
+            format!("was resolved {request_id} {}", decision_word(decision))
+        }
+        News::SessionClosed { reason, .. } => format!("closed {reason}"),
+        News::SessionDied { reason, .. } => format!("died {reason}"),
+    }
+}
+
+fn tell_word(tell: &Tell) -> String {
+    match tell {
+        Tell::Prompt { prompt_id, .. } => format!("prompt {prompt_id}"),
+        Tell::Cancel => "cancel".to_owned(),
+        Tell::Verdict(verdict) => {
+            let id = verdict.agent_request.as_string().unwrap_or_default();
+            format!("verdict {id} {}", verdict.option.as_deref().unwrap_or("cancelled"))
+        }
+        Tell::Unsupported { method, .. } => format!("unsupported {method}"),
+        Tell::Close(origin) => format!("close {}", origin.code()),
+    }
+}
+
+fn decision_word(decision: &Decision) -> &str {
+    match decision {
+        Decision::Selected { option_id } => option_id,
+        Decision::Cancelled => "cancelled",
+    }
+}

@@ -1,0 +1,202 @@
+//! The promises of a session as properties of its list of effects, under random scripts.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use proptest::prelude::*;
+
+use super::notation::{Play, word};
+use crate::effect::{Effect, Reply, Tell};
+use crate::event::News;
+use crate::{AdmitError, NotOpen, Terminal};
+
+/// A small account of what ought to be so, kept from the outside.
+#[derive(Default)]
+struct Model {
+    /// Everything that was brought about, in order.
+    log: Vec<Effect>,
+    /// Prompts without an outcome that wait.
+    waiting: VecDeque<String>,
+    /// The prompt that the agent has not answered.
+    held: Option<String>,
+    /// Outcomes as they were recorded.
+    recorded: BTreeMap<String, Terminal>,
+    /// Outcomes as they were published: state and detail.
+    published: BTreeMap<String, String>,
+    receipts: Vec<String>,
+    /// A close, a kill, a loss or a shutdown has happened.
+    ending: bool,
+    streams_ended: bool,
+    forgotten: bool,
+}
+
+impl Model {
+    /// What the agent's answer does, before the machine hears of it.
+    fn agent_answers(&mut self, statement: &str) {
+        let mut words = statement.split_whitespace();
+        let answers = matches!(words.next(), Some("settle" | "fail" | "host" | "hostfail"));
+        if let Some(id) = words.next().filter(|_| answers)
+            && (id == "?" || self.held.as_deref() == Some(id))
+        {
+            self.held = None;
+        }
+        if statement == "lost" || statement == "exited" {
+            self.held = None;
+        }
+        self.ending |= ["close", "kill", "shutdown", "lost", "exited"].contains(&statement);
+    }
+
+    fn take(&mut self, effect: Effect) {
+        let only_an_answer = matches!(effect, Effect::Reply(_)) || !self.forgotten;
+        assert!(only_an_answer, "nothing follows the end: {}", word(&effect));
+        match &effect {
+            Effect::RecordAdmission { prompt_id } => {
+                assert!(!self.ending, "{prompt_id} admitted at the end");
+                assert!(!self.receipts.contains(&prompt_id.to_string()), "{prompt_id} admitted twice");
+                self.waiting.push_back(prompt_id.to_string());
+            }
+            Effect::Reply(Reply::Admitted(receipt)) => {
+                assert_eq!(self.waiting.back(), Some(&receipt.prompt_id), "a receipt without a record");
+                self.receipts.push(receipt.prompt_id.clone());
+            }
+            Effect::Tell(Tell::Prompt { prompt_id, .. }) => {
+                assert!(!self.ending, "{prompt_id} dispatched at the end");
+                assert!(self.receipts.contains(&prompt_id.to_string()), "{prompt_id} dispatched before its receipt");
+                assert_eq!(self.held, None, "the agent was given {prompt_id} too");
+                assert_eq!(self.waiting.pop_front().as_deref(), Some(&**prompt_id), "out of turn");
+                self.held = Some(prompt_id.to_string());
+            }
+            Effect::RecordTerminal { prompt_id, terminal } => {
+                self.waiting.retain(|waiting| **waiting != **prompt_id);
+                let first = self.recorded.insert(prompt_id.to_string(), terminal.clone());
+                assert_eq!(first, None, "{prompt_id} recorded twice");
+            }
+            Effect::Publish(event) => {
+                assert!(!self.streams_ended, "published after the end of the streams: {}", word(&effect));
+                let (id, detail) = match (&event.prompt_id, &event.news) {
+                    (Some(id), News::TurnComplete { stop_reason, .. }) => (id, stop_reason.clone()),
+                    (Some(id), News::TurnError { code, .. }) => (id, code.clone().unwrap_or_default()),
+                    _ => return self.log.push(effect),
+                };
+                let recorded = self.recorded.get(&**id).expect("an outcome is on record before it is published");
+                assert_eq!(recorded.code().or(recorded.stop_reason()), Some(detail.as_str()), "{id}");
+                assert_eq!(self.published.insert(id.to_string(), detail), None, "{id} published twice");
+            }
+            Effect::EndStreams => self.streams_ended = true,
+            Effect::Forget => self.forgotten = true,
+            Effect::Tell(_) | Effect::Reply(_) => {}
+        }
+        self.log.push(effect);
+    }
+
+    /// What must hold whenever nothing is happening.
+    fn agree(&self, play: &Play) {
+        let session = &play.session;
+        let unfinished = self.receipts.iter().filter(|id| !self.recorded.contains_key(*id)).count();
+        assert_eq!(session.unfinished(), unfinished);
+        assert!(unfinished <= 5);
+        assert_eq!(self.recorded.len(), self.published.len(), "what is recorded is published");
+        for id in &self.receipts {
+            let view = session.turn(Some(id));
+            assert_eq!(view.live.is_some(), !self.recorded.contains_key(id), "{id} is unfinished or over");
+            assert_eq!(
+                view.overlay.map(|ended| ended.terminal),
+                self.recorded.get(id).cloned(),
+                "{id} keeps its outcome"
+            );
+        }
+        let waiting: Vec<_> = session.queue.iter().map(|entry| entry.prompt_id.to_string()).collect();
+        assert!(waiting.iter().eq(self.waiting.iter()), "{waiting:?} {:?}", self.waiting);
+        if !self.ending {
+            assert!(self.held.is_some() || waiting.is_empty(), "an idle agent and a waiting prompt");
+        }
+    }
+
+    fn count(&self, wanted: &str) -> usize {
+        self.log.iter().filter(|effect| word(effect).starts_with(wanted)).count()
+    }
+}
+
+/// Prompts get their ids from here, so that some come twice.
+const IDS: [&str; 9] = ["A", "B", "C", "D", "E", "F", "G", "H", "I"];
+
+fn statement() -> impl Strategy<Value = String> {
+    let id = || prop::sample::select(&IDS[..]);
+    let request = || prop::sample::select(&["q", "p"][..]);
+    let fixed = |words: &'static [&'static str]| prop::sample::select(words).prop_map(str::to_owned);
+    prop_oneof![
+        8 => id().prop_map(|id| format!("admit {id}")),
+        2 => (id(), 0u64..2_000).prop_map(|(id, ms)| format!("admit {id} {ms}")),
+        1 => id().prop_map(|id| format!("retry {id}")),
+        6 => fixed(&["settle ? end_turn", "settle ? cancelled", "fail ?", "host ? completed end_turn", "hostfail ?"]),
+        2 => id().prop_map(|id| format!("settle {id} end_turn")),
+        3 => id().prop_map(|id| format!("remove {id}")),
+        3 => fixed(&["cancel", "say hi", "call c", "done c", "remove ?"]),
+        1 => request().prop_map(|id| format!("ask {id}")),
+        1 => Just("odd".to_owned()),
+        1 => (request(), prop::sample::select(&["yes", "no", "cancelled"][..])).prop_map(|(id, vote)| format!("vote {id} {vote}")),
+        2 => (0u64..800).prop_map(|ms| format!("wait {ms}")),
+        1 => fixed(&["close", "kill", "shutdown", "lost", "exited"]),
+    ]
+}
+
+/// Plays a script against the model and then lets the session come to rest.
+fn play(script: &[String]) -> Model {
+    let (mut play, mut model) = (Play::new(), Model::default());
+    let rest = ["shutdown".to_owned(), "wait 5000".to_owned(), "lost".to_owned()];
+    for statement in script.iter().chain(&rest) {
+        model.agent_answers(statement);
+        for effect in play.act(statement) {
+            model.take(effect);
+        }
+        model.agree(&play);
+    }
+    model
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_promise_holds_under_any_script(script in prop::collection::vec(statement(), 0..60)) {
+        let model = play(&script);
+        prop_assert!(model.forgotten, "the session is over in the end");
+        prop_assert!(model.receipts.iter().all(|id| model.recorded.contains_key(id)), "each prompt has its one outcome");
+        prop_assert_eq!(model.count("receipt"), model.receipts.len());
+        prop_assert_eq!(model.count("ask"), model.count("resolved"), "each request is resolved once");
+        prop_assert!(model.count("> cancel") <= model.count("> prompt"), "a turn hears of its cancel once");
+        prop_assert_eq!(model.count("closed") + model.count("died"), 1, "the session says once that it is over");
+        prop_assert!(model.count("> close") <= 1);
+    }
+
+    #[test]
+    fn a_script_brings_about_the_same_whenever_it_is_played(script in prop::collection::vec(statement(), 0..30)) {
+        prop_assert_eq!(play(&script).log, play(&script).log);
+    }
+
+    #[test]
+    fn whoever_asks_is_answered_once(script in prop::collection::vec(statement(), 0..40)) {
+        let mut play = Play::new();
+        for statement in &script {
+            let replies = play.act(statement).into_iter().filter(|effect| matches!(effect, Effect::Reply(_))).count();
+            let asks = ["admit", "retry", "remove", "vote", "cancel", "close", "kill"];
+            let expected = asks.iter().any(|verb| statement.starts_with(verb));
+            prop_assert_eq!(replies, usize::from(expected), "{}", statement);
+        }
+    }
+
+    #[test]
+    fn an_ending_session_says_so_to_everybody(script in prop::collection::vec(statement(), 0..30)) {
+        let mut play = Play::new();
+        for statement in script.iter().map(String::as_str).chain(["close"]) {
+            play.act(statement);
+        }
+        let refused = play.act("admit new");
+        let closing = matches!(
+            refused[..],
+            [Effect::Reply(Reply::NotAdmitted(AdmitError::Closing | AdmitError::Gone))]
+        );
+        prop_assert!(closing, "{:?}", refused);
+        let not_open = matches!(play.act("cancel")[..], [Effect::Reply(Reply::NotOpen(NotOpen::Closing | NotOpen::Gone))]);
+        prop_assert!(not_open);
+    }
+}

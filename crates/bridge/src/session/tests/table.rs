@@ -1,0 +1,399 @@
+//! One row a statement: what happens, and the whole of what comes of it, in order.
+
+use super::notation::{after, check};
+use crate::{InputWritten, PromptState, Terminal};
+
+#[test]
+fn an_admission_is_on_record_before_its_receipt_and_before_the_agent_sees_it() {
+    check(&[("admit A", "record A, receipt A, echo A, > prompt A"), ("admit B", "record B, receipt B, added B")]);
+}
+
+#[test]
+fn an_outcome_is_on_record_before_it_is_published_and_then_the_next_prompt_runs() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("admit B", "record B, receipt B, added B"),
+        ("settle A end_turn", "record A completed end_turn, complete A end_turn, started B, echo B, > prompt B"),
+        ("settle B refusal", "record B completed refusal, complete B refusal, left B"),
+    ]);
+}
+
+#[test]
+fn a_queue_holds_five_and_a_removed_prompt_frees_its_slot_at_once() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("admit B", "record B, receipt B, added B"),
+        ("admit C", "record C, receipt C, added C"),
+        ("admit D", "record D, receipt D, added D"),
+        ("admit E", "record E, receipt E, added E"),
+        ("admit F", "full 5"),
+        ("remove C", "taken C, record C cancelled, complete C cancelled, removed true"),
+        ("admit F", "record F, receipt F, added F"),
+        ("remove C", "removed false"),
+    ]);
+}
+
+#[test]
+fn a_cancel_is_written_once_and_decides_the_outcome() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("cancel", "cancel A, > cancel, ok"),
+        ("cancel", "ok"),
+        ("settle A end_turn", "record A cancelled, complete A cancelled"),
+    ]);
+}
+
+#[test]
+fn a_cancel_after_the_end_of_its_prompt_does_nothing_to_the_next() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("settle A end_turn", "record A completed end_turn, complete A end_turn"),
+        ("cancel", "cancel, ok"),
+        ("cancel", "ok"),
+        ("admit B", "record B, receipt B, echo B, > prompt B"),
+        ("settle B end_turn", "record B completed end_turn, complete B end_turn"),
+        ("cancel", "cancel, ok"),
+    ]);
+}
+
+#[test]
+fn the_host_knows_better_than_a_cancel_and_than_the_agent() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("cancel", "cancel A, > cancel, ok"),
+        ("host A completed end_turn", "record A completed end_turn, complete A end_turn"),
+        ("admit B", "record B, receipt B, echo B, > prompt B"),
+        ("host B cancelled end_turn", "record B cancelled, complete B cancelled"),
+    ]);
+}
+
+#[test]
+fn an_error_after_a_cancel_is_a_cancelled_turn_unless_it_is_the_hosts() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("cancel", "cancel A, > cancel, ok"),
+        ("fail A", "record A cancelled, complete A cancelled"),
+        ("admit B", "record B, receipt B, echo B, > prompt B"),
+        ("cancel", "cancel B, > cancel, ok"),
+        ("hostfail B", "record B error transcript_unwritable, error B transcript_unwritable"),
+    ]);
+}
+
+#[test]
+fn a_failed_prompt_says_that_the_agent_refused_it_before_its_error() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("fail A", "refused A, record A error -32603, error A -32603"),
+    ]);
+}
+
+#[test]
+fn a_running_prompt_that_is_removed_leaves_the_list_at_once_and_ends_when_it_settles() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("admit B", "record B, receipt B, added B"),
+        ("remove A", "cancel A, taken A, > cancel, removed true"),
+        ("remove A", "removed false"),
+        ("settle A cancelled", "record A cancelled, complete A cancelled, started B, echo B, > prompt B"),
+        ("cancel", "cancel B, > cancel, ok"),
+        ("remove B", "taken B, removed true"),
+        ("settle B cancelled", "record B cancelled, complete B cancelled"),
+    ]);
+    let session = after("admit A; admit B; remove A");
+    assert_eq!(session.pending().len(), 1, "gone from the list");
+    assert_eq!(session.turn(Some("A")).live.unwrap().state, PromptState::Running, "and running for the poll");
+}
+
+#[test]
+fn a_late_answer_changes_nothing() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("settle A end_turn", "record A completed end_turn, complete A end_turn"),
+        ("settle A refusal", ""),
+        ("fail A", ""),
+        ("settle nobody end_turn", ""),
+    ]);
+}
+
+#[test]
+fn the_repetition_of_a_failed_prompt_is_not_echoed() {
+    check(&[
+        ("retry A", "record A, receipt A, echo A, > prompt A"),
+        ("fail A", "refused A, record A error -32603, error A -32603"),
+        ("retry B", "record B, receipt B, > prompt B"),
+        ("settle B end_turn", "record B completed end_turn, complete B end_turn"),
+        ("retry C", "record C, receipt C, echo C, > prompt C"),
+    ]);
+}
+
+#[test]
+fn a_deadline_releases_the_caller_and_the_agent_still_holds_one_prompt_only() {
+    check(&[
+        ("admit A 100", "record A, receipt A, echo A, > prompt A"),
+        ("admit B 50", "record B, receipt B, added B"),
+        ("admit C", "record C, receipt C, added C"),
+        ("wait 49", ""),
+        ("wait 1", "record B error prompt_deadline_exceeded, error B prompt_deadline_exceeded, left B"),
+        ("wait 50", "record A error prompt_deadline_exceeded, error A prompt_deadline_exceeded, cancel A, > cancel"),
+        ("cancel", "cancel, ok"),
+        ("settle A end_turn", "started C, echo C, > prompt C"),
+    ]);
+}
+
+#[test]
+fn a_deadline_after_a_cancel_does_not_cancel_again() {
+    check(&[
+        ("admit A 100", "record A, receipt A, echo A, > prompt A"),
+        ("cancel", "cancel A, > cancel, ok"),
+        ("wait 100", "record A error prompt_deadline_exceeded, error A prompt_deadline_exceeded"),
+    ]);
+}
+
+#[test]
+fn the_first_vote_decides_and_the_agent_hears_it_first() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("ask q", "ask q"),
+        ("vote q no", "no such option"),
+        ("vote q yes", "> verdict q \"yes\", resolved q yes, voted"),
+        ("vote q cancelled", "was resolved q yes, too late yes"),
+        ("vote p yes", "no such request"),
+    ]);
+}
+
+#[test]
+fn a_cancel_resolves_what_the_turn_waits_for_and_refuses_what_it_asks_then() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("ask q", "ask q"),
+        ("cancel", "cancel A, > cancel, > verdict q cancelled, resolved q cancelled, ok"),
+        ("ask p", "> verdict p cancelled"),
+    ]);
+}
+
+#[test]
+fn a_request_left_open_by_an_answered_turn_is_refused() {
+    check(&[
+        ("ask idle", "ask idle"),
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("ask q", "ask q"),
+        (
+            "settle A end_turn",
+            "> verdict q cancelled, resolved q cancelled, record A completed end_turn, complete A end_turn",
+        ),
+        ("vote idle yes", "> verdict idle \"yes\", resolved idle yes, voted"),
+    ]);
+}
+
+#[test]
+fn a_close_waits_for_the_running_turn_and_never_dispatches_the_queue() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("admit B", "record B, receipt B, added B"),
+        ("ask q", "ask q"),
+        (
+            "close",
+            "ok, > verdict q cancelled, resolved q cancelled, record B error session_closed, error B session_closed, \
+             left B, > cancel",
+        ),
+        ("admit C", "closing"),
+        ("cancel", "closing"),
+        ("remove A", "closing"),
+        ("close", "closing"),
+        ("settle A end_turn", "record A cancelled, complete A cancelled, > close session_closed"),
+        ("lost", "closed client_close, end, forget"),
+        ("admit D", "gone"),
+        ("kill", "gone"),
+        ("lost", ""),
+    ]);
+}
+
+#[test]
+fn a_close_gives_the_turn_a_second_and_the_host_half_of_one() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("close", "ok, > cancel"),
+        ("wait 999", ""),
+        ("wait 1", "record A error session_closed, error A session_closed, > close session_closed"),
+        ("settle A end_turn", ""),
+        ("wait 499", ""),
+        ("wait 1", "closed client_close, end, forget"),
+    ]);
+}
+
+#[test]
+fn an_idle_session_is_told_to_end_at_once() {
+    check(&[("close", "ok, > close session_closed"), ("lost", "closed client_close, end, forget")]);
+}
+
+#[test]
+fn a_close_does_not_wait_for_a_turn_whose_caller_was_released() {
+    check(&[
+        ("admit A 10", "record A, receipt A, echo A, > prompt A"),
+        ("wait 10", "record A error prompt_deadline_exceeded, error A prompt_deadline_exceeded, cancel A, > cancel"),
+        ("close", "ok, > close session_closed"),
+    ]);
+}
+
+#[test]
+fn an_agent_that_dies_under_a_close_still_closes_the_session() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("close", "ok, > cancel"),
+        ("lost", "record A error channel_closed, error A channel_closed, closed client_close, end, forget"),
+    ]);
+}
+
+#[test]
+fn a_kill_and_a_shutdown_end_everything_at_once_and_then_wait_for_the_host() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("admit B", "record B, receipt B, added B"),
+        (
+            "kill",
+            "ok, record A error session_killed, error A session_killed, record B error session_killed, \
+             error B session_killed, left B, died killed, end, > close session_killed",
+        ),
+        ("settle A end_turn", ""),
+        ("kill", "ok"),
+        ("shutdown", ""),
+        ("lost", "forget"),
+    ]);
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        (
+            "shutdown",
+            "record A error daemon_shutdown, error A daemon_shutdown, cancel A, died daemon_shutdown, end, \
+             > close daemon_shutdown",
+        ),
+        ("wait 500", "forget"),
+    ]);
+}
+
+#[test]
+fn a_shutdown_does_not_wait_for_a_close() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("close", "ok, > cancel"),
+        (
+            "shutdown",
+            "record A error daemon_shutdown, error A daemon_shutdown, died daemon_shutdown, end, \
+             > close daemon_shutdown",
+        ),
+    ]);
+}
+
+#[test]
+fn a_lost_channel_ends_the_running_and_the_waiting_prompts_alike() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("admit B", "record B, receipt B, added B"),
+        (
+            "exited",
+            "refused A, record A error channel_closed, error A channel_closed, record B error channel_closed, \
+             error B channel_closed, left B, died channel_closed, end, forget",
+        ),
+        ("settle A end_turn", ""),
+        ("say late", ""),
+    ]);
+}
+
+#[test]
+fn an_update_bears_the_prompt_that_the_agent_holds() {
+    check(&[
+        ("say early", "update"),
+        ("admit A 10", "record A, receipt A, echo A, > prompt A"),
+        ("say hi", "update A"),
+        ("wait 10", "record A error prompt_deadline_exceeded, error A prompt_deadline_exceeded, cancel A, > cancel"),
+        ("admit B", "record B, receipt B, added B"),
+        ("say late", "update A"),
+        ("settle A end_turn", "started B, echo B, > prompt B"),
+    ]);
+}
+
+#[test]
+fn the_same_id_runs_once() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("admit A", "known true"),
+        ("settle A end_turn", "record A completed end_turn, complete A end_turn"),
+        ("admit A", "known true"),
+    ]);
+}
+
+#[test]
+fn current_is_the_running_prompt_then_the_head_of_the_queue_then_the_newest_outcome() {
+    let live = |script: &str| after(script).turn(None).live.map(|live| (live.prompt_id, live.state));
+    assert_eq!(live("say hi"), None);
+    assert_eq!(live("admit A; admit B"), Some(("A".into(), PromptState::Running)));
+    assert_eq!(live("admit A 10; admit B; wait 10"), Some(("B".into(), PromptState::Queued)));
+    let newest = after("admit A; settle A end_turn; admit B; fail B").turn(None).overlay.unwrap();
+    assert_eq!(newest.prompt_id, "B");
+}
+
+#[test]
+fn a_poll_never_shows_a_published_outcome_as_unfinished() {
+    let session = after("admit A 10; wait 10");
+    let view = session.turn(Some("A"));
+    assert!(view.live.is_none() && session.pending().is_empty());
+    assert_eq!(view.overlay.unwrap().terminal.code(), Some("prompt_deadline_exceeded"));
+}
+
+#[test]
+fn texts_are_kept_by_outcome() {
+    let ended = |script: &str| after(script).turn(Some("A")).overlay.unwrap();
+    let text = |clipped: Option<crate::Clipped>| clipped.map(|clipped| clipped.text);
+    let completed = ended("admit A; say look: ; call c; done c; say done; settle A end_turn");
+    assert_eq!((text(completed.result_text), completed.partial_text), (Some("done".into()), None));
+    let cancelled = ended("admit A; say half; cancel; settle A end_turn");
+    assert_eq!((cancelled.result_text, text(cancelled.partial_text)), (None, Some("half".into())));
+    let lost = ended("admit A; say half; lost");
+    assert_eq!((lost.result_text, text(lost.partial_text)), (None, Some("half".into())));
+    let silent = ended("admit A; settle A end_turn");
+    assert_eq!((silent.result_text, silent.partial_text), (None, None));
+}
+
+#[test]
+fn only_what_certainly_never_reached_the_agent_may_be_sent_again() {
+    let written = |script: &str, id: &str| after(script).turn(Some(id)).overlay.unwrap().input_written.unwrap();
+    assert_eq!(written("admit A; settle A end_turn", "A"), InputWritten::Yes);
+    assert_eq!(written("admit A; fail A", "A"), InputWritten::Yes);
+    assert_eq!(written("admit A; hostfail A", "A"), InputWritten::No);
+    assert_eq!(written("admit A; lost", "A"), InputWritten::Maybe);
+    assert_eq!(written("admit A; exited", "A"), InputWritten::Yes);
+    assert_eq!(written("admit A; say hi; lost", "A"), InputWritten::Yes);
+    assert_eq!(written("admit A; shutdown", "A"), InputWritten::Yes);
+    for script in ["admit A; admit B; remove B", "admit A; admit B; lost", "admit A; admit B; close"] {
+        assert_eq!(written(script, "B"), InputWritten::No, "{script}");
+    }
+    assert_eq!(written("admit A; admit B 10; wait 10", "B"), InputWritten::No);
+}
+
+#[test]
+fn the_error_of_a_turn_is_remembered_until_one_succeeds() {
+    let code = |script: &str| after(script).status(0, 0, 0).turn_error.and_then(|error| error.code);
+    assert_eq!(code("admit A; fail A").as_deref(), Some("-32603"));
+    assert_eq!(code("admit A; fail A; admit B; cancel; settle B end_turn").as_deref(), Some("-32603"));
+    assert_eq!(code("admit A; fail A; admit B; settle B end_turn"), None);
+}
+
+#[test]
+fn what_a_poll_absorbs_never_touches_an_unfinished_prompt() {
+    let mut session = after("admit A; settle A end_turn; admit B");
+    let mut ended = session.turn(Some("A")).overlay.unwrap();
+    ended.terminal = Terminal::Cancelled { agent_stop_reason: None };
+    session.absorb(ended.clone());
+    assert_eq!(session.turn(Some("A")).overlay, Some(ended.clone()));
+    ended.prompt_id = "B".into();
+    session.absorb(ended);
+    assert_eq!(session.turn(Some("B")).overlay, None);
+}
+
+#[test]
+fn a_session_is_busy_until_its_agent_is() {
+    let busy = |script: &str| after(script).status(0, 0, 0).has_active_prompt;
+    assert!(!busy("say hi"));
+    assert!(busy("admit A"));
+    assert!(busy("admit A 10; wait 10"), "released, and still at work");
+    assert!(!busy("admit A; settle A end_turn"));
+}

@@ -14,13 +14,15 @@ pub(crate) struct Journal {
     writer: Writer,
     held: Vec<(u64, Body)>,
     held_bytes: usize,
+    /// How much may be held.
+    bound_bytes: usize,
     /// Too much was held. What was then in memory is given up.
     given_up: bool,
 }
 
 impl Journal {
     pub(crate) fn new(writer: Writer) -> Self {
-        Self { writer, held: Vec::new(), held_bytes: 0, given_up: false }
+        Self { writer, held: Vec::new(), held_bytes: 0, bound_bytes: HELD_RECORD_BYTES_MAX, given_up: false }
     }
 
     /// Appends the record of a prompt that is not dispatched yet. A record that fails is not held: its prompt is refused.
@@ -39,14 +41,13 @@ impl Journal {
             return;
         }
         let was_holding = self.is_holding();
-        let new_bytes: usize = records.iter().map(weight_bytes).sum();
+        self.held_bytes += records.iter().map(weight_bytes).sum::<usize>();
         self.held.extend(records.into_iter().map(|record| (at_ms, record)));
-        self.held_bytes += new_bytes;
-        if let Err(error) = self.write_held() {
-            if !was_holding {
-                tracing::error!(%error, "the transcript cannot be written; records are held and tried again");
-            }
+        if was_holding {
+            // A failure is not tried again with every record, which would cost more the longer it lasts.
             self.give_up_over_bound();
+        } else if let Err(error) = self.write_held() {
+            tracing::error!(%error, "the transcript cannot be written; records are held and tried again");
         }
     }
 
@@ -73,7 +74,7 @@ impl Journal {
     }
 
     fn give_up_over_bound(&mut self) {
-        if self.held_bytes > HELD_RECORD_BYTES_MAX {
+        if self.held_bytes > self.bound_bytes {
             tracing::error!(records = self.held.len(), "too many records are held; this session is recorded no longer");
             self.given_up = true;
             self.held = Vec::new();
@@ -150,8 +151,10 @@ mod tests {
         assert!(journal.is_holding());
         heal(folder.path());
         journal.append(3, vec![user("c")]);
+        journal.retry();
         assert!(!journal.is_holding());
-        assert_eq!(texts(&path), ["a", "b", "c"]);
+        journal.append(4, vec![user("d")]);
+        assert_eq!(texts(&path), ["a", "b", "c", "d"]);
     }
 
     #[test]
@@ -179,10 +182,10 @@ mod tests {
     fn too_much_held_ends_the_recording() {
         let folder = tempfile::tempdir().unwrap();
         let (mut journal, path) = broken(folder.path());
-        let big = "x".repeat(HELD_RECORD_BYTES_MAX / 2);
-        journal.append(1, vec![user(&big)]);
+        journal.bound_bytes = 1_000;
+        journal.append(1, vec![user("a")]);
         assert!(journal.is_holding());
-        journal.append(2, vec![user(&big)]);
+        journal.append(2, vec![user(&"x".repeat(1_000))]);
         assert!(!journal.is_holding());
         heal(folder.path());
         journal.append(3, vec![user("c")]);

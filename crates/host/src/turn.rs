@@ -12,7 +12,7 @@ mod calls;
 pub(crate) mod json;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use serde_json::Value;
 use transcript::{Body, TurnResult, TurnState};

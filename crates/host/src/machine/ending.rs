@@ -87,21 +87,22 @@ impl Machine {
 
     /// The agent has ended by itself: what it still owed is answered, what it had said is kept.
     pub(super) fn agent_gone(&mut self, at_ms: u64, exit: &Exit) {
+        let never_began = wire::agent_gone(code::AGENT_UNAVAILABLE, "the agent ended before it answered", exit);
+        let was_asked =
+            self.initialized || !self.awaited.is_empty() || self.restore.is_some() || self.running.is_some();
+        if !was_asked && self.phase == Phase::Serving {
+            // The daemon has not asked for anything yet. It will, and then it is told.
+            self.unavailable = Some(never_began);
+            return;
+        }
         if let Some(request) = self.fail_turn(at_ms, &exit.details(), code::CHANNEL_CLOSED) {
             self.refuse(&request, &wire::agent_gone(code::CHANNEL_CLOSED, "the agent ended during the turn", exit));
         }
         let ended = wire::agent_gone(code::CHANNEL_CLOSED, "the agent ended", exit);
-        let never_began = wire::agent_gone(code::AGENT_UNAVAILABLE, "the agent ended before it answered", exit);
         if let Some(request) = self.take_restore_request() {
             self.refuse(&request, &ended);
         }
-        let awaited = std::mem::take(&mut self.awaited);
-        if !self.initialized && awaited.is_empty() && self.phase == Phase::Serving {
-            // The daemon has not even asked yet. It will, and then it is told.
-            self.unavailable = Some(never_began);
-            return;
-        }
-        for (request, awaited) in awaited {
+        for (request, awaited) in std::mem::take(&mut self.awaited) {
             match awaited {
                 Awaited::Initialize => self.refuse(&request, &never_began),
                 Awaited::NewSession { .. } => self.refuse(&request, &ended),

@@ -1,0 +1,217 @@
+//! Any interleaving: each prompt that was handed on gets one result, and no prefix of what was written shows a clean
+//! answer to a prompt that got none.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use transcript::{TurnResult, TurnState};
+
+use super::*;
+
+/// One thing that happens, with the request id of the prompt under way filled in when it does.
+#[derive(Debug, Clone)]
+enum Step {
+    Prompt { writable: bool },
+    Says(&'static str),
+    Update(String),
+    Ask,
+    Answer(&'static str),
+    Cancel,
+    AgentGone,
+    DaemonGone,
+    LingerExpired,
+    Close,
+    Terminated,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let call = (prop::sample::select(&["tool_call", "tool_call_update"][..]), 0..3, call_rest());
+    let update = call.prop_map(|(kind, id, rest)| {
+        Step::Update(update_line(&format!(r#"{{"sessionUpdate":"{kind}","toolCallId":"{id}"{rest}}}"#)))
+    });
+    let answers = [
+        r#""result":{"stopReason":"end_turn"}"#,
+        r#""result":{"stopReason":"cancelled"}"#,
+        r#""result":null"#,
+        r#""error":{"code":-32603,"message":"no"}"#,
+    ];
+    let step = prop_oneof![
+        6 => prop::bool::weighted(0.9).prop_map(|writable| Step::Prompt { writable }),
+        8 => prop::sample::select(&["a", "b", ""][..]).prop_map(Step::Says),
+        8 => update,
+        2 => Just(Step::Ask),
+        5 => prop::sample::select(answers.to_vec()).prop_map(Step::Answer),
+        2 => Just(Step::Cancel),
+        1 => Just(Step::AgentGone),
+        1 => Just(Step::DaemonGone),
+        1 => Just(Step::LingerExpired),
+        1 => Just(Step::Close),
+        1 => Just(Step::Terminated),
+    ];
+    prop::collection::vec(step, 0..40)
+}
+
+fn call_rest() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "",
+        r#","rawInput":{"a":1}"#,
+        r#","status":"in_progress""#,
+        r#","status":"completed""#,
+        r#","status":"failed","content":[{"content":{"text":"no"}}]"#,
+    ])
+}
+
+/// What a run has left.
+#[derive(Debug, Default)]
+struct Outcome {
+    records: Vec<Body>,
+    dispatched: Vec<String>,
+    /// Lines to the daemon with the number of records that were written before them.
+    told: Vec<(usize, Bytes)>,
+}
+
+fn run(steps: &[Step]) -> (World, Outcome) {
+    let mut world = World::ready();
+    let mut outcome = Outcome::default();
+    let mut next = 2;
+    for step in steps {
+        let current = next - 1;
+        let input = match step {
+            Step::Prompt { writable } => {
+                world.writable = *writable;
+                next += 1;
+                Input::Daemon(message(&prompt_line(next - 1)))
+            }
+            Step::Says(text) => Input::Agent(message(&says_line(text))),
+            Step::Update(line) => Input::Agent(message(line)),
+            Step::Ask => Input::Agent(message(
+                r#"{"id":0,"method":"session/request_permission","params":{"sessionId":"ses","toolCall":{"toolCallId":"1"}}}"#,
+            )),
+            Step::Answer(answer) => Input::Agent(message(&format!(r#"{{"id":{current},{answer}}}"#))),
+            Step::Cancel => Input::Daemon(message(r#"{"method":"session/cancel","params":{}}"#)),
+            Step::AgentGone => Input::AgentGone(Exit::default()),
+            Step::DaemonGone => Input::DaemonGone,
+            Step::LingerExpired => Input::LingerExpired,
+            Step::Close => Input::Daemon(message(r#"{"method":"turnd/close","params":{}}"#)),
+            Step::Terminated => Input::Terminated,
+        };
+        collect(&mut outcome, world.input(input));
+    }
+    (world, outcome)
+}
+
+fn collect(outcome: &mut Outcome, effects: Vec<Effect>) {
+    let mut admitted = None;
+    for effect in effects {
+        match effect {
+            Effect::Append(records) => outcome.records.extend(records),
+            Effect::Admit(record) => admitted = Some(record),
+            Effect::ToAgent(line) if shown_line(&line).starts_with("session/prompt#") => {
+                let Some(record) = admitted.take() else { panic!("a prompt was handed on without a record") };
+                let Body::User { prompt_id, .. } = &record else { panic!("{record:?}") };
+                outcome.dispatched.push(prompt_id.clone().unwrap());
+                outcome.records.push(record);
+            }
+            Effect::ToDaemon(line) => outcome.told.push((outcome.records.len(), line)),
+            Effect::ToAgent(_) | Effect::Remember { .. } | Effect::Linger | Effect::End => {}
+        }
+    }
+}
+
+fn result_of(record: &Body) -> Option<TurnResult> {
+    let Body::System { payload, .. } = record else { return None };
+    TurnResult::from_payload(payload)
+}
+
+/// How a reader without results would take a beginning of the transcript: the evidence rules' classifier, in short.
+fn looks_clean(records: &[Body]) -> bool {
+    let visible = records.iter().rev().find(|record| !matches!(record, Body::System { .. }));
+    match visible {
+        Some(Body::Assistant { parts, .. }) => parts.iter().all(|part| part.get("functionCall").is_none()),
+        _ => false,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn each_dispatched_prompt_has_at_most_one_result_and_after_the_end_exactly_one(steps in steps()) {
+        let (mut world, mut outcome) = run(&steps);
+        let results = |outcome: &Outcome| {
+            let mut counts = HashMap::new();
+            for result in outcome.records.iter().filter_map(result_of) {
+                *counts.entry(result.prompt_id).or_insert(0) += 1;
+            }
+            counts
+        };
+        prop_assert!(results(&outcome).values().all(|count| *count == 1));
+        collect(&mut outcome, world.input(Input::Terminated));
+        let counts = results(&outcome);
+        prop_assert_eq!(counts.len(), outcome.dispatched.len());
+        prop_assert!(outcome.dispatched.iter().all(|id| counts.get(id) == Some(&1)));
+    }
+
+    #[test]
+    fn no_beginning_of_the_record_shows_a_clean_answer_to_a_prompt_that_got_none(steps in steps()) {
+        let (mut world, mut outcome) = run(&steps);
+        collect(&mut outcome, world.input(Input::Terminated));
+        let completed: HashMap<_, _> = outcome.records.iter().filter_map(result_of)
+            .map(|result| (result.prompt_id, result.state == TurnState::Completed))
+            .collect();
+        let mut open = None;
+        for (at, record) in outcome.records.iter().enumerate() {
+            if let Body::User { prompt_id, .. } = record {
+                open.clone_from(prompt_id);
+            } else if result_of(record).is_some() {
+                open = None;
+            }
+            // Only while its result is not there can a prompt be judged by its looks.
+            if let Some(id) = &open {
+                prop_assert!(completed[id] || !looks_clean(&outcome.records[..=at]), "{} at {}", id, at);
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_is_told_behind_its_result_and_says_the_same(steps in steps()) {
+        let (_, outcome) = run(&steps);
+        for (written, line) in &outcome.told {
+            let Some((id, said)) = turn_of(line) else { continue };
+            let results: Vec<_> = outcome.records[..*written].iter().filter_map(result_of).collect();
+            let result = results.iter().find(|result| result.prompt_id == format!("p{id}"));
+            prop_assert_eq!(result.map(|result| result.state.as_str().to_owned()), Some(said));
+        }
+    }
+
+    #[test]
+    fn every_result_of_a_call_follows_the_call(steps in steps()) {
+        let (mut world, mut outcome) = run(&steps);
+        collect(&mut outcome, world.input(Input::Terminated));
+        let mut open: Vec<String> = Vec::new();
+        for record in &outcome.records {
+            match record {
+                Body::Assistant { parts, .. } => {
+                    let ids = parts.iter().filter_map(|part| part.pointer("/functionCall/id"));
+                    open.extend(ids.map(|id| id.as_str().unwrap().to_owned()));
+                }
+                Body::ToolResult { call_id, .. } => {
+                    let at = open.iter().position(|id| id == call_id);
+                    prop_assert!(at.is_some(), "{}", call_id);
+                    open.remove(at.unwrap());
+                }
+                Body::User { .. } => prop_assert!(open.is_empty(), "a turn left {:?} open", open),
+                Body::System { .. } => {}
+            }
+        }
+        prop_assert!(open.is_empty(), "{:?}", open);
+    }
+}
+
+/// The request id and the state of a stamped answer.
+fn turn_of(line: &Bytes) -> Option<(String, String)> {
+    let message = Message::parse(line.clone()).ok()?;
+    let Kind::Response { id: Some(id) } = message.kind() else { return None };
+    let state = acp::string_at(message.result()?, &["_meta", "turnd/turn", "state"])?;
+    Some((id.to_string(), state))
+}

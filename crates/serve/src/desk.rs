@@ -35,7 +35,9 @@ pub(crate) enum Busy {
 pub(crate) struct RestoreRequest {
     /// With replay and reconciliation, or without.
     pub(crate) action: Action,
-    /// The remaining options, which change the answer.
+    /// Records the replay is bounded to, of a load that asks for a page.
+    pub(crate) records_max: Option<usize>,
+    /// All options that change the answer, as they were sent.
     pub(crate) options: Vec<(String, String)>,
 }
 

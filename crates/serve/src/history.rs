@@ -1,22 +1,33 @@
 //! What a cold load reads from disk: the transcript's fitness, its replay, the ledger's reconciliation and its terminals.
 //! Everything here blocks.
 
-use std::path::Path;
+use hyper::StatusCode;
+use transcript::Absent;
+use transcript::display::{Bounds, replay_within};
 
 use crate::app::App;
 use crate::clock;
 use crate::refusal::Refusal;
-use crate::wire::replay_frame;
+use crate::wire::{history_truncated, replay_frame};
 
 /// The history of a session as a load gives it.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     /// Event envelopes, numbered from 1.
     pub(crate) frames: Vec<String>,
-    /// Older frames were left out.
-    pub(crate) truncated: bool,
-    /// Why there are none, when the transcript could not be read.
+    /// What says that older frames were left out; it has no number.
+    pub(crate) gap: Option<String>,
+    /// Only so many records were asked for, and there are more.
+    pub(crate) page: Option<Page>,
+    /// Why there is nothing, when the transcript could not be read.
     pub(crate) error: Option<String>,
+}
+
+/// Where a page of history begins, when older records exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// The uuid of the oldest record that was looked at.
+    pub(crate) anchor: Option<String>,
 }
 
 /// Whether the transcript of a session is there and belongs to it.
@@ -24,35 +35,75 @@ pub(crate) struct History {
 /// # Errors
 /// 404 without a usable transcript of this workspace, 409 for an archived one and for one of two sessions.
 pub(crate) fn check(app: &App, session: &str) -> Result<(), Refusal> {
-    let transcript = app.layout.transcript(session);
-    let _ = &transcript;
-    if !transcript.exists() {
-        return Err(match app.layout.archived_transcript(session).exists() {
-            true => archived(session),
-            false => Refusal::session_not_found(session),
-        });
-    }
-    Ok(())
+    let refusal = match transcript::check(&app.layout.transcript(session), session, &app.options.workspace) {
+        Ok(()) => return Ok(()),
+        Err(Absent::NoFile) if app.layout.archived_transcript(session).exists() => archived(session),
+        Err(Absent::NoFile | Absent::NoRecord | Absent::ForeignWorkspace) => Refusal::session_not_found(session),
+        Err(absent @ Absent::TwoSessions) => {
+            Refusal::conflict("transcript_snapshot_unavailable", absent.to_string()).with("sessionId", session)
+        }
+        Err(absent @ Absent::Unreadable(_)) => {
+            tracing::warn!(session, error = %absent, "transcript cannot be read");
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "transcript_unreadable", absent.to_string())
+                .with("sessionId", session)
+        }
+    };
+    Err(refusal)
 }
 
 /// Whether a session of this id has left anything on disk.
 pub(crate) fn is_persisted(app: &App, session: &str) -> bool {
     let layout = &app.layout;
-    [layout.transcript(session), layout.ledger(session), layout.archived_transcript(session)]
-        .iter()
-        .any(|path| path.exists())
+    let files = [layout.transcript(session), layout.ledger(session), layout.archived_transcript(session)];
+    files.iter().any(|path| path.exists())
 }
 
-/// Reads the replay of a session.
-pub(crate) fn replay(app: &App, session: &str) -> History {
-    let _ = (app, session, replay_frame, Path::new(""));
-    History::default()
+/// Reads the replay of a session: its last `records_max` records, or as many as fit.
+pub(crate) fn replay(app: &App, session: &str, records_max: Option<usize>) -> History {
+    let bytes_max = app.options.limits.compacted_replay_max_bytes;
+    let bounds = Bounds { bytes_max, records_max: records_max.unwrap_or(usize::MAX) };
+    let shown = match replay_within(&app.layout.transcript(session), bounds) {
+        Ok(shown) => shown,
+        Err(error) => {
+            tracing::warn!(session, %error, "transcript cannot be shown");
+            return History { error: Some(error.to_string()), ..History::default() };
+        }
+    };
+    let frames = shown.frames.iter().zip(1..);
+    let frames: Vec<_> = frames.map(|(frame, id)| replay_frame(id, session, &frame.update, frame.at_ms)).collect();
+    let is_page = shown.is_truncated && records_max.is_some();
+    let is_cut = shown.is_truncated && records_max.is_none();
+    History {
+        gap: is_cut.then(|| history_truncated(frames.len(), bytes_max, clock::now_ms())),
+        page: is_page.then_some(Page { anchor: shown.first_record_id }),
+        frames,
+        error: None,
+    }
 }
 
 /// Judges what a daemon before us left open, once per cold load, and appends what is certain (ledger seed). A failure leaves the
 /// prompt unknown and the load untouched.
-pub(crate) fn reconcile(app: &App, session: &str) {
-    let _ = (app, session, clock::now_ms());
+pub(crate) fn reconcile(app: &App, session_id: &str) {
+    let ledger = app.sink.ledger(session_id);
+    let transcript = app.layout.transcript(session_id);
+    let workspace = &app.options.workspace;
+    let session = attribution::Session { ledger: &ledger, transcript: &transcript, session_id, workspace };
+    let outcome = attribution::reconcile(&session, clock::now_ms());
+    for record in &outcome.appended {
+        tracing::info!(
+            session = session_id,
+            prompt = record.prompt_id,
+            line = record.to_line(),
+            "open prompt is settled"
+        );
+    }
+    match outcome.withheld {
+        None | Some(attribution::Withheld::NoDangling) => {}
+        Some(reason) => tracing::info!(session = session_id, reason = reason.as_str(), "open prompt stays unknown"),
+    }
+    if let Some(error) = outcome.failure {
+        tracing::warn!(session = session_id, %error, "verdict cannot be appended; the prompt stays unknown");
+    }
 }
 
 /// The ledger's last terminals as raw JSON lines, in file order.
@@ -69,10 +120,4 @@ pub(crate) fn terminals(app: &App, session: &str) -> Vec<String> {
 fn archived(session: &str) -> Refusal {
     let message = format!("Session \"{session}\" is archived. Unarchive it before loading.");
     Refusal::conflict("session_archived", message).with("sessionId", session)
-}
-
-/// When the session was last rewound, as far as the transcript tells. The outer none: it cannot be told, so nothing may rest on it.
-pub(crate) fn last_rewind_at_ms(app: &App, session: &str) -> Option<Option<u64>> {
-    let _ = (app, session);
-    Some(None)
 }

@@ -1,10 +1,8 @@
 //! What a client that attaches late is shown: everything up to the last finished turn, and what has happened since, within a bound.
 
-use serde::Deserialize;
-use serde_json::json;
-
 use crate::clock::now_ms;
-use crate::wire::synthetic_frame;
+use crate::wire::history_truncated;
+use serde::Deserialize;
 
 /// The two parts of a late client's replay, each a list of envelopes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -21,8 +19,8 @@ struct Envelope<'a> {
 }
 
 /// Puts the history of a load and the events since into two parts, at most `bytes_max` of the newest in all. When something had to be
-/// left out, the first entry says so.
-pub(crate) fn split(history: &[String], events: Vec<String>, bytes_max: usize) -> Journal {
+/// left out, here or before, the first entry says so.
+pub(crate) fn split(history: &[String], events: Vec<String>, is_cut: bool, bytes_max: usize) -> Journal {
     let boundary = events.iter().rposition(|event| closes_turn(event)).map_or(0, |at| at + 1);
     let mut compacted: Vec<String> = history.to_vec();
     let mut live = events;
@@ -32,9 +30,9 @@ pub(crate) fn split(history: &[String], events: Vec<String>, bytes_max: usize) -
     let mut left = bytes_max;
     let dropped_live = keep_newest(&mut live, &mut left);
     let dropped = dropped_live + keep_newest(&mut compacted, &mut left);
-    if dropped > 0 {
+    if is_cut || dropped > 0 {
         let retained = compacted.len() + live.len();
-        compacted.insert(0, truncated(dropped, retained, bytes_max));
+        compacted.insert(0, history_truncated(retained, bytes_max, now_ms()));
     }
     Journal { compacted, live }
 }
@@ -56,20 +54,10 @@ fn keep_newest(events: &mut Vec<String>, left: &mut usize) -> usize {
     dropped
 }
 
-fn truncated(dropped: usize, retained: usize, bytes_max: usize) -> String {
-    let data = json!({
-        "reason": "replay_window_exceeded",
-        "truncatedEvents": dropped,
-        "retainedEvents": retained,
-        "maxBytes": bytes_max,
-        "fullTranscriptAvailable": true,
-    });
-    synthetic_frame("history_truncated", &data, now_ms())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn event(kind: &str) -> String {
         json!({ "type": kind }).to_string()
@@ -78,21 +66,21 @@ mod tests {
     #[test]
     fn the_last_terminal_is_the_boundary() {
         let events = ["session_update", "turn_complete", "session_update"].map(event).to_vec();
-        let journal = split(&[event("history")], events, 1000);
+        let journal = split(&[event("history")], events, false, 1000);
         assert_eq!(journal.compacted, ["history", "session_update", "turn_complete"].map(event));
         assert_eq!(journal.live, [event("session_update")]);
     }
 
     #[test]
     fn without_a_terminal_all_events_are_live() {
-        let journal = split(&[], vec![event("a"), event("b")], 1000);
+        let journal = split(&[], vec![event("a"), event("b")], false, 1000);
         assert_eq!((journal.compacted.len(), journal.live.len()), (0, 2));
     }
 
     #[test]
     fn what_does_not_fit_is_dropped_from_the_old_end_and_said() {
         let events = vec![event("turn_complete"), event("b")];
-        let journal = split(&[event("a")], events, event("b").len() + event("turn_complete").len());
+        let journal = split(&[event("a")], events, false, event("b").len() + event("turn_complete").len());
         assert_eq!(journal.live, [event("b")]);
         assert!(journal.compacted[0].contains("history_truncated"), "{:?}", journal.compacted);
         assert_eq!(journal.compacted[1..], [event("turn_complete")]);

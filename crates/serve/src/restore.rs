@@ -18,6 +18,10 @@ pub(crate) struct Restoration {
     pub(crate) session: Session,
     /// What the load read; empty after a resume.
     pub(crate) history: Arc<History>,
+    /// How the agent got its memory back, in its host's word.
+    pub(crate) memory: Option<String>,
+    /// The last event that the answer contains. What the agent said while it was opened comes after it.
+    pub(crate) last_event_id: u64,
 }
 
 /// How a caller came by its session.
@@ -26,6 +30,16 @@ pub(crate) enum Joined {
     Restored(Arc<Restoration>),
     /// It lives already, or somebody else's request brought it back.
     Attached(Session),
+}
+
+impl Joined {
+    /// The session.
+    pub(crate) fn session(&self) -> &Session {
+        match self {
+            Self::Restored(restoration) => &restoration.session,
+            Self::Attached(session) => session,
+        }
+    }
 }
 
 /// Gives the live session of that id, restored from disk if need be.
@@ -58,9 +72,9 @@ pub(crate) async fn restore(app: &Arc<App>, id: &str, request: RestoreRequest) -
         if app.bridge.session(id).is_some() {
             continue;
         }
-        let (app, id, action) = (Arc::clone(app), id.to_owned(), request.action);
+        let (app, id) = (Arc::clone(app), id.to_owned());
         spawn(async move {
-            let restored = run(&app, &id, action, slot, hold).await;
+            let restored = run(&app, &id, &request, slot, hold).await;
             sender.send_replace(Some(restored));
         });
         return outcome(running).await.map(Joined::Restored);
@@ -69,29 +83,36 @@ pub(crate) async fn restore(app: &Arc<App>, id: &str, request: RestoreRequest) -
 
 /// One cold restore. The agent is there before the ledger is judged, so that nobody else writes the transcript meanwhile; the
 /// session is live only afterwards, so that no prompt of ours can slip in between.
-async fn run(app: &Arc<App>, id: &str, action: Action, slot: Slot, hold: Hold) -> Result<Arc<Restoration>, Refusal> {
+async fn run(
+    app: &Arc<App>,
+    id: &str,
+    request: &RestoreRequest,
+    slot: Slot,
+    hold: Hold,
+) -> Result<Arc<Restoration>, Refusal> {
     let (reader, session) = (Arc::clone(app), id.to_owned());
     blocking(move || history::check(&reader, &session)).await.unwrap_or_else(|| Err(Refusal::internal()))?;
     let opened = open(app, id, Kind::Restore).await?;
-    let history = match action {
+    let history = match request.action {
         Action::Load => {
-            let (reader, session) = (Arc::clone(app), id.to_owned());
+            let (reader, session, records_max) = (Arc::clone(app), id.to_owned(), request.records_max);
             let read = move || {
                 history::reconcile(&reader, &session);
-                history::replay(&reader, &session)
+                history::replay(&reader, &session, records_max)
             };
             blocking(read).await.ok_or_else(Refusal::internal)?
         }
         Action::Resume => History::default(),
     };
     let history = Arc::new(history);
-    let session = opened.activate(history.frames.len() as u64);
+    let (last_event_id, memory) = (history.frames.len() as u64, opened.memory());
+    let session = opened.activate(last_event_id);
     app.forget_dead();
-    if action == Action::Load {
+    if request.action == Action::Load {
         app.restored.keep(id, Arc::clone(&history));
     }
     drop((slot, hold));
-    Ok(Arc::new(Restoration { session, history }))
+    Ok(Arc::new(Restoration { session, history, memory, last_event_id }))
 }
 
 /// 409 while another restore of this id, with another action or other options, runs.

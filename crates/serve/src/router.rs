@@ -32,13 +32,14 @@ pub(crate) enum Route {
 
 /// One path, the methods it knows, and the value of its `Allow` header.
 struct Entry {
+    path: &'static str,
     methods: &'static [(Method, Route)],
     allow: &'static str,
 }
 
 /// The table of all routes.
 pub(crate) struct Router {
-    paths: matchit::Router<Entry>,
+    paths: matchit::Router<&'static Entry>,
 }
 
 /// A route and the parameters of its path, in order.
@@ -61,26 +62,30 @@ impl Matched<'_> {
     }
 }
 
-const TABLE: &[(&str, &[(Method, Route)], &str)] = &[
-    ("/health", &[(Method::GET, Route::Health)], "GET, HEAD"),
-    ("/capabilities", &[(Method::GET, Route::Capabilities)], "GET, HEAD"),
-    ("/session", &[(Method::POST, Route::CreateSession)], "POST"),
-    ("/session/{id}", &[(Method::DELETE, Route::CloseSession)], "DELETE"),
-    ("/session/{id}/status", &[(Method::GET, Route::Status)], "GET, HEAD"),
-    ("/session/{id}/prompt", &[(Method::POST, Route::Prompt)], "POST"),
-    ("/session/{id}/cancel", &[(Method::POST, Route::Cancel)], "POST"),
-    ("/session/{id}/pending-prompts", &[(Method::GET, Route::PendingPrompts)], "GET, HEAD"),
-    ("/session/{id}/pending-prompts/{prompt}", &[(Method::DELETE, Route::RemovePrompt)], "DELETE"),
-    ("/session/{id}/events", &[(Method::GET, Route::Events)], "GET"),
-    ("/session/{id}/turns/current", &[(Method::GET, Route::CurrentTurn)], "GET, HEAD"),
-    ("/session/{id}/turns/{prompt}", &[(Method::GET, Route::Turn)], "GET, HEAD"),
-    ("/session/{id}/permission/{request}", &[(Method::POST, Route::SessionVote)], "POST"),
-    ("/permission/{request}", &[(Method::POST, Route::Vote)], "POST"),
-    ("/session/{id}/load", &[(Method::POST, Route::Load)], "POST"),
-    ("/session/{id}/resume", &[(Method::POST, Route::Resume)], "POST"),
-    ("/session/{id}/heartbeat", &[(Method::POST, Route::Heartbeat)], "POST"),
-    ("/session/{id}/detach", &[(Method::POST, Route::Detach)], "POST"),
+const TABLE: &[Entry] = &[
+    entry("/health", &[(Method::GET, Route::Health)], "GET, HEAD"),
+    entry("/capabilities", &[(Method::GET, Route::Capabilities)], "GET, HEAD"),
+    entry("/session", &[(Method::POST, Route::CreateSession)], "POST"),
+    entry("/session/{id}", &[(Method::DELETE, Route::CloseSession)], "DELETE"),
+    entry("/session/{id}/status", &[(Method::GET, Route::Status)], "GET, HEAD"),
+    entry("/session/{id}/prompt", &[(Method::POST, Route::Prompt)], "POST"),
+    entry("/session/{id}/cancel", &[(Method::POST, Route::Cancel)], "POST"),
+    entry("/session/{id}/pending-prompts", &[(Method::GET, Route::PendingPrompts)], "GET, HEAD"),
+    entry("/session/{id}/pending-prompts/{prompt}", &[(Method::DELETE, Route::RemovePrompt)], "DELETE"),
+    entry("/session/{id}/events", &[(Method::GET, Route::Events)], "GET"),
+    entry("/session/{id}/turns/current", &[(Method::GET, Route::CurrentTurn)], "GET, HEAD"),
+    entry("/session/{id}/turns/{prompt}", &[(Method::GET, Route::Turn)], "GET, HEAD"),
+    entry("/session/{id}/permission/{request}", &[(Method::POST, Route::SessionVote)], "POST"),
+    entry("/permission/{request}", &[(Method::POST, Route::Vote)], "POST"),
+    entry("/session/{id}/load", &[(Method::POST, Route::Load)], "POST"),
+    entry("/session/{id}/resume", &[(Method::POST, Route::Resume)], "POST"),
+    entry("/session/{id}/heartbeat", &[(Method::POST, Route::Heartbeat)], "POST"),
+    entry("/session/{id}/detach", &[(Method::POST, Route::Detach)], "POST"),
 ];
+
+const fn entry(path: &'static str, methods: &'static [(Method, Route)], allow: &'static str) -> Entry {
+    Entry { path, methods, allow }
+}
 
 impl Router {
     /// The routes of this daemon.
@@ -89,8 +94,8 @@ impl Router {
     /// When two rows of the table contradict each other, which a test rules out.
     pub(crate) fn new() -> Result<Self, matchit::InsertError> {
         let mut paths = matchit::Router::new();
-        for &(path, methods, allow) in TABLE {
-            paths.insert(path, Entry { methods, allow })?;
+        for entry in TABLE {
+            paths.insert(entry.path, entry)?;
         }
         Ok(Self { paths })
     }

@@ -78,10 +78,7 @@ impl Wall {
                 "Invalid Host header",
             )));
         }
-        let origin = match self.origin(headers) {
-            Ok(origin) => origin,
-            Err(()) => return Passage::Stop(foreign_origin()),
-        };
+        let Ok(origin) = self.origin(headers) else { return Passage::Stop(foreign_origin()) };
         if let Some(origin) = &origin
             && method == Method::OPTIONS
             && is_preflight(headers)

@@ -38,7 +38,7 @@ pub(crate) struct Restored<'a> {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) replay: Option<Replay>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) memory: Option<&'a str>,
+    pub(crate) memory: Option<String>,
     pub(crate) last_event_id: u64,
     pub(crate) event_epoch: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -53,6 +53,10 @@ pub(crate) struct Replay {
     pub(crate) live_journal: Vec<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) replay_error: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) history_has_more: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) history_anchor_record_id: Option<String>,
 }
 
 /// The answer to an admission (wire rules, section 8.1).
@@ -288,15 +292,28 @@ fn interaction(request: &PendingPermission) -> Value {
 }
 
 /// One frame of a replay (wire rules, section 7.3).
-pub(crate) fn replay_frame(id: usize, session_id: &str, update: &Value, at_ms: u64) -> String {
-    let frame = json!({
+pub(crate) fn replay_frame(id: usize, session_id: &str, update: &Value, at_ms: Option<u64>) -> String {
+    let mut frame = json!({
         "id": id,
         "v": 1,
         "type": "session_update",
         "data": { "sessionId": session_id, "update": update },
-        "_meta": { "serverTimestamp": at_ms },
     });
+    if let Some(at_ms) = at_ms {
+        frame["_meta"] = json!({ "serverTimestamp": at_ms });
+    }
     frame.to_string()
+}
+
+/// What says that a replay does not begin at the beginning (wire rules, section 7.3).
+pub(crate) fn history_truncated(retained: usize, bytes_max: usize, at_ms: u64) -> String {
+    let data = json!({
+        "reason": "replay_window_exceeded",
+        "retainedEvents": retained,
+        "maxBytes": bytes_max,
+        "fullTranscriptAvailable": true,
+    });
+    synthetic_frame("history_truncated", &data, at_ms)
 }
 
 /// A frame about the stream itself, which has no number.

@@ -38,20 +38,21 @@ pub(crate) async fn resume(call: &Call<'_>) -> Result<Reply, Refusal> {
 
 async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
     let client = call.client_id()?;
-    check(&call.fields, &call.app.workspace, action)?;
+    let request = request(&call.fields, &call.app.workspace, action)?;
     let id = call.session_id();
-    let joined = restore(call.app, &id, request(&call.fields, action)).await?;
-    let (session, replay, attached) = match (&joined, action) {
-        (Joined::Restored(restoration), Action::Load) => {
-            (&restoration.session, Some(cold(&restoration.history)), false)
-        }
-        (Joined::Restored(restoration), Action::Resume) => (&restoration.session, None, false),
-        (Joined::Attached(session), Action::Load) => (session, Some(attach(call, session)), true),
-        (Joined::Attached(session), Action::Resume) => (session, None, true),
-    };
+    let joined = restore(call.app, &id, request).await?;
+    let session = joined.session();
+    let replay = (action == Action::Load).then(|| match &joined {
+        Joined::Restored(restoration) => cold(&restoration.history),
+        Joined::Attached(session) => attach(call, session),
+    });
     let prompt_terminals = match action {
         Action::Load => terminals(call, session).await,
         Action::Resume => Vec::new(),
+    };
+    let (attached, memory, last_event_id) = match &joined {
+        Joined::Restored(restoration) => (false, restoration.memory.clone(), restoration.last_event_id),
+        Joined::Attached(session) => (true, None, session.last_event_id()),
     };
     let client_id = session.register(client);
     Ok(ok(&wire::Restored {
@@ -63,40 +64,39 @@ async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
         state: state(session),
         has_active_prompt: session.status().has_active_prompt,
         replay,
-        memory: None,
-        last_event_id: session.last_event_id(),
+        memory,
+        last_event_id,
         event_epoch: session.epoch(),
         prompt_terminals,
     }))
 }
 
-fn check(fields: &Fields<'_>, bound: &str, action: Action) -> Result<(), Refusal> {
+/// Checks a body and keeps what of it changes the answer.
+fn request(fields: &Fields<'_>, bound: &str, action: Action) -> Result<RestoreRequest, Refusal> {
     workspace(fields, bound)?;
+    let mut records_max = None;
     if action == Action::Load {
-        if let Some(raw) = fields.get("historyPageSize") {
-            number(raw, 1..=HISTORY_PAGE_MAX).map_err(|()| {
-                Refusal::bad_request("invalid_transcript_limit", "`historyPageSize` must be between 1 and 500")
-                    .with("maxLimit", HISTORY_PAGE_MAX)
-            })?;
-        }
+        records_max = fields.get("historyPageSize").map(|raw| page_size(raw)).transpose()?;
         replay_mode(fields, "liveReplayMode", "invalid_live_replay_mode")?;
         replay_mode(fields, "compactedReplayMode", "invalid_compacted_replay_mode")?;
     }
     approval_mode(fields)?;
-    check_source(fields)
+    check_source(fields)?;
+    let option = |key: &&str| fields.get(*key).map(|raw| ((*key).to_owned(), raw.get().to_owned()));
+    Ok(RestoreRequest { action, records_max, options: OPTION_KEYS.iter().filter_map(option).collect() })
 }
 
-fn request(fields: &Fields<'_>, action: Action) -> RestoreRequest {
-    let option = |key: &&str| fields.get(*key).map(|raw| ((*key).to_owned(), raw.get().to_owned()));
-    RestoreRequest { action, options: OPTION_KEYS.iter().filter_map(option).collect() }
+fn page_size(raw: &RawValue) -> Result<usize, Refusal> {
+    let records = number(raw, 1..=HISTORY_PAGE_MAX).ok().and_then(|records| usize::try_from(records).ok());
+    records.ok_or_else(|| {
+        Refusal::bad_request("invalid_transcript_limit", "`historyPageSize` must be between 1 and 500")
+            .with("maxLimit", HISTORY_PAGE_MAX)
+    })
 }
 
 fn cold(history: &History) -> Replay {
-    Replay {
-        compacted_replay: history.frames.iter().filter_map(|frame| raw(frame.clone())).collect(),
-        live_journal: Vec::new(),
-        replay_error: history.error.clone(),
-    }
+    let frames = history.gap.iter().chain(&history.frames);
+    Replay { compacted_replay: frames.cloned().filter_map(raw).collect(), ..described(history) }
 }
 
 /// What happened before the caller came: the history of the load, then the events since.
@@ -104,11 +104,22 @@ fn attach(call: &Call<'_>, session: &Session) -> Replay {
     let history = call.app.restored.get(session.id()).unwrap_or_default();
     let events: Vec<String> = session.recent_events().iter().filter_map(text).collect();
     let bytes_max = call.app.options.limits.compacted_replay_max_bytes;
-    let journal = journal::split(&history.frames, events, bytes_max);
+    let journal = journal::split(&history.frames, events, history.gap.is_some(), bytes_max);
     Replay {
         compacted_replay: journal.compacted.into_iter().filter_map(raw).collect(),
         live_journal: journal.live.into_iter().filter_map(raw).collect(),
+        ..described(&history)
+    }
+}
+
+/// All of a replay but its events.
+fn described(history: &History) -> Replay {
+    Replay {
+        compacted_replay: Vec::new(),
+        live_journal: Vec::new(),
         replay_error: history.error.clone(),
+        history_has_more: history.page.is_some(),
+        history_anchor_record_id: history.page.as_ref().and_then(|page| page.anchor.clone()),
     }
 }
 

@@ -147,7 +147,8 @@ async fn read_ledger(app: &Arc<App>, session: &Session, prompt: &str) -> Option<
     let (app, id, prompt) = (Arc::clone(app), session.id().to_owned(), prompt.to_owned());
     blocking(move || {
         let reading = app.sink.ledger(&id).read().ok()?;
-        let rewound = crate::history::last_rewind_at_ms(&app, &id)?;
+        // When the last rewind cannot be told, nothing may rest on a terminal before it.
+        let rewound = transcript::last_rewind_at_ms(&app.layout.transcript(&id)).ok()?;
         from_ledger(&reading.records, &prompt, rewound)
     })
     .await?

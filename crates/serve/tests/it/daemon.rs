@@ -1,0 +1,159 @@
+//! A daemon for one test: a loopback socket, a store of its own, scripted hosts, and a way to end it.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use serve::{Durability, Limits, Mode, ServeOptions};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::client::{Answer, Connection, PATIENCE, Stream};
+use crate::peer::{Hosts, spawn};
+
+/// A running daemon.
+pub(crate) struct Daemon {
+    pub(crate) address: SocketAddr,
+    pub(crate) hosts: Hosts,
+    store: Arc<tempfile::TempDir>,
+    end: Option<oneshot::Sender<()>>,
+    ended: Option<oneshot::Receiver<()>>,
+}
+
+/// Options that fit a test.
+pub(crate) fn options(store: &Path) -> ServeOptions {
+    ServeOptions {
+        workspace: "/ws".into(),
+        store: store.to_owned(),
+        mode: Mode::Recorded,
+        agent: vec!["scripted".into()],
+        token: None,
+        require_auth: false,
+        allow_origins: Vec::new(),
+        limits: Limits::default(),
+        durability: Durability::Process,
+        linger_ms: 1_000,
+        initialize_timeout_ms: 10_000,
+        restore_timeout_ms: 10_000,
+        prompt_deadline_ms: None,
+        host_launcher: "/nonexistent/turnd".into(),
+        version: "0.0.0-test".into(),
+    }
+}
+
+impl Daemon {
+    pub(crate) async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    pub(crate) async fn with(change: impl FnOnce(&mut ServeOptions)) -> Self {
+        Self::on(Arc::new(tempfile::tempdir().unwrap()), change).await
+    }
+
+    async fn on(store: Arc<tempfile::TempDir>, change: impl FnOnce(&mut ServeOptions)) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let hosts = Hosts::new();
+        let mut options = options(store.path());
+        change(&mut options);
+        let (end, ending) = oneshot::channel();
+        let (done, ended) = oneshot::channel();
+        let starter = Arc::new(hosts.clone());
+        spawn(async move {
+            let shutdown = async { drop(ending.await) };
+            serve::serve_with_hosts(listener, options, starter, shutdown).await.unwrap();
+            let _ = done.send(());
+        });
+        Self { address, hosts, store, end: Some(end), ended: Some(ended) }
+    }
+
+    /// Ends the daemon gracefully.
+    pub(crate) async fn stop(&mut self) {
+        drop(self.end.take());
+        if let Some(ended) = self.ended.take() {
+            tokio::time::timeout(PATIENCE, ended).await.expect("the daemon did not end").unwrap();
+        }
+    }
+
+    /// A daemon of the next life on the same store.
+    pub(crate) async fn restart(mut self) -> Self {
+        self.stop().await;
+        Self::on(self.store.clone(), |_| {}).await
+    }
+
+    pub(crate) fn chats(&self) -> PathBuf {
+        self.store.path().join("projects/-ws/chats")
+    }
+
+    pub(crate) fn ledger(&self, session: &str) -> String {
+        std::fs::read_to_string(self.chats().join(format!("{session}.ledger.jsonl"))).unwrap_or_default()
+    }
+
+    /// Writes a file of the store.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::create_dir_all(self.chats()).unwrap();
+        std::fs::write(self.chats().join(name), text).unwrap();
+    }
+
+    /// One request on a connection of its own. A body is sent as JSON.
+    pub(crate) async fn ask_with(&self, line: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut connection = Connection::open(self.address).await;
+        let mut all = headers.to_vec();
+        if !body.is_empty() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+            all.push(("content-type", "application/json"));
+        }
+        connection.ask(line, &all, body.as_bytes()).await;
+        connection.answer().await
+    }
+
+    pub(crate) async fn ask(&self, line: &str, body: &str) -> Answer {
+        self.ask_with(line, &[], body).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.ask(&format!("GET {path}"), "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.ask(&format!("POST {path}"), &body.to_string()).await
+    }
+
+    /// Creates a session of its own; its id.
+    pub(crate) async fn create(&self) -> String {
+        let answer = self.post("/session", json!({ "sessionScope": "thread" })).await;
+        assert_eq!(answer.status, 200, "{}", answer.verdict());
+        answer.json()["sessionId"].as_str().unwrap().to_owned()
+    }
+
+    /// Admits a prompt; its receipt.
+    pub(crate) async fn prompt(&self, session: &str, text: &str) -> Value {
+        let body = json!({ "prompt": [{ "type": "text", "text": text }] });
+        let answer = self.post(&format!("/session/{session}/prompt"), body).await;
+        assert_eq!(answer.status, 202, "{}", answer.verdict());
+        answer.json()
+    }
+
+    /// A stream of a session's events from its beginning.
+    pub(crate) async fn events(&self, session: &str) -> Stream {
+        Stream::open(self.address, &format!("/session/{session}/events"), &[("last-event-id", "0")]).await
+    }
+
+    /// Admits a prompt and waits for its end; its id.
+    pub(crate) async fn run(&self, session: &str, text: &str) -> String {
+        let receipt = self.prompt(session, text).await;
+        let cursor = receipt["lastEventId"].to_string();
+        let path = format!("/session/{session}/events");
+        let mut stream = Stream::open(self.address, &path, &[("last-event-id", &cursor)]).await;
+        loop {
+            let envelope = stream.until(&["turn_complete", "turn_error"]).await;
+            if envelope["data"]["promptId"] == receipt["promptId"] {
+                return receipt["promptId"].as_str().unwrap().to_owned();
+            }
+        }
+    }
+
+    pub(crate) async fn turn(&self, session: &str, prompt: &str) -> Answer {
+        self.get(&format!("/session/{session}/turns/{prompt}")).await
+    }
+}

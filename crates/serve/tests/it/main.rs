@@ -1,0 +1,19 @@
+//! The daemon over a real loopback socket, with hosts that are scripted in this process.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+extern crate turnd_serve as serve;
+
+mod client;
+mod daemon;
+mod peer;
+
+mod cold_load;
+mod events;
+mod lifecycle;
+mod permissions;
+mod plumbing;
+mod prompts;
+mod robustness;
+mod turns;
+mod wiring;

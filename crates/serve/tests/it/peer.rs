@@ -1,0 +1,317 @@
+//! The other end of a host's streams, scripted: it greets, answers by the prompt's text, and keeps what it heard.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use serve::{HostOrder, HostStarter, HostStreams, StartError};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::sync::{Semaphore, mpsc};
+use transcript::{Body, Identity, TurnResult, TurnState, Writer};
+
+/// Bytes in flight between daemon and host.
+const PIPE_BYTES: usize = 1 << 20;
+
+/// How the hosts of a test behave, and what they heard.
+#[derive(Clone)]
+pub(crate) struct Hosts {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    behaviour: Mutex<Behaviour>,
+    orders: Mutex<Vec<HostOrder>>,
+    heard: Mutex<Vec<Value>>,
+    /// Permits for `hold` prompts to go on.
+    release: Semaphore,
+    /// Permits for openings to be answered, when they are gated.
+    gate: Semaphore,
+}
+
+/// What a test may change.
+#[derive(Clone, Default)]
+pub(crate) struct Behaviour {
+    /// Starting fails.
+    pub(crate) no_start: bool,
+    /// The opening request is answered with this error.
+    pub(crate) refuse: Option<Value>,
+    /// The streams end before the opening request is answered.
+    pub(crate) dies_early: bool,
+    /// The opening request waits for [`Hosts::open_gate`].
+    pub(crate) gated: bool,
+    /// Another id than the one asked for is answered.
+    pub(crate) other_id: bool,
+    /// The opening request is never answered.
+    pub(crate) mute: bool,
+}
+
+impl Hosts {
+    pub(crate) fn new() -> Self {
+        let inner = Inner {
+            behaviour: Mutex::default(),
+            orders: Mutex::default(),
+            heard: Mutex::default(),
+            release: Semaphore::new(0),
+            gate: Semaphore::new(0),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    pub(crate) fn behave(&self, change: impl FnOnce(&mut Behaviour)) {
+        change(&mut self.inner.behaviour.lock().unwrap());
+    }
+
+    /// Lets `count` prompts that hold go on.
+    pub(crate) fn release(&self, count: usize) {
+        self.inner.release.add_permits(count);
+    }
+
+    /// Lets `count` openings be answered.
+    pub(crate) fn open_gate(&self, count: usize) {
+        self.inner.gate.add_permits(count);
+    }
+
+    pub(crate) fn orders(&self) -> Vec<HostOrder> {
+        self.inner.orders.lock().unwrap().clone()
+    }
+
+    /// The messages of a method that any host heard, in order.
+    pub(crate) fn heard(&self, method: &str) -> Vec<Value> {
+        self.inner.heard.lock().unwrap().iter().filter(|message| message["method"] == method).cloned().collect()
+    }
+}
+
+impl HostStarter for Hosts {
+    fn start(&self, order: &HostOrder) -> Result<HostStreams, StartError> {
+        let behaviour = self.inner.behaviour.lock().unwrap().clone();
+        if behaviour.no_start {
+            return Err(StartError { cause: "there is no such program".into() });
+        }
+        self.inner.orders.lock().unwrap().push(order.clone());
+        let (near, far) = tokio::io::duplex(PIPE_BYTES);
+        spawn(Host::new(self.inner.clone(), behaviour, order.clone()).run(far));
+        let (reader, writer) = tokio::io::split(near);
+        Ok(HostStreams { reader: Box::new(reader), writer: Box::new(writer) })
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the tests start their tasks here")]
+pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(future);
+}
+
+#[derive(Clone)]
+struct Host {
+    inner: Arc<Inner>,
+    behaviour: Behaviour,
+    order: HostOrder,
+    out: mpsc::UnboundedSender<Option<Value>>,
+    /// Set by a cancel, looked at by a prompt that waits.
+    cancelled: Arc<Semaphore>,
+    /// Permission outcomes on their way to the prompt that asked.
+    votes: Arc<Mutex<Option<mpsc::UnboundedSender<Value>>>>,
+    lines: Arc<Mutex<Option<mpsc::UnboundedReceiver<Option<Value>>>>>,
+}
+
+impl Host {
+    fn new(inner: Arc<Inner>, behaviour: Behaviour, order: HostOrder) -> Self {
+        let (out, lines) = mpsc::unbounded_channel();
+        Self {
+            inner,
+            behaviour,
+            order,
+            out,
+            cancelled: Arc::new(Semaphore::new(0)),
+            votes: Arc::default(),
+            lines: Arc::new(Mutex::new(Some(lines))),
+        }
+    }
+
+    /// Reads until the daemon closes or says so; an empty message in the outbox ends the streams.
+    async fn run(self, stream: DuplexStream) {
+        let (reader, mut writer) = tokio::io::split(stream);
+        let mut lines = BufReader::new(reader).lines();
+        let mut outbox = self.lines.lock().unwrap().take().unwrap();
+        loop {
+            tokio::select! {
+                line = lines.next_line() => {
+                    let Ok(Some(line)) = line else { return };
+                    self.hear(serde_json::from_str(&line).unwrap());
+                }
+                said = outbox.recv() => {
+                    let Some(Some(message)) = said else { return };
+                    if writer.write_all(format!("{message}\n").as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn say(&self, message: Value) {
+        let _ = self.out.send(Some(message));
+    }
+
+    fn end(&self) {
+        let _ = self.out.send(None);
+    }
+
+    fn hear(&self, message: Value) {
+        self.inner.heard.lock().unwrap().push(message.clone());
+        let id = message["id"].clone();
+        match message["method"].as_str() {
+            Some("initialize") => {
+                self.answer(&id, json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true } }))
+            }
+            Some("session/new" | "session/load") => spawn(self.clone().open(message)),
+            Some("session/prompt") => spawn(self.clone().prompt(message)),
+            Some("session/cancel") => self.cancelled.add_permits(1),
+            Some("turnd/close") => self.end(),
+            Some(_) => {}
+            None => {
+                if let Some(votes) = &*self.votes.lock().unwrap() {
+                    let _ = votes.send(message["result"].clone());
+                }
+            }
+        }
+    }
+
+    fn answer(&self, id: &Value, result: Value) {
+        self.say(json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    }
+
+    async fn open(self, message: Value) {
+        if self.behaviour.gated {
+            self.inner.gate.acquire().await.unwrap().forget();
+        }
+        let id = &message["id"];
+        if self.behaviour.mute {
+            return;
+        }
+        if self.behaviour.dies_early {
+            return self.end();
+        }
+        if let Some(error) = &self.behaviour.refuse {
+            return self.say(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+        }
+        let agent_id = if self.behaviour.other_id { "another".to_owned() } else { self.order.session_id.clone() };
+        let mut result = json!({
+            "sessionId": agent_id,
+            "modes": { "currentModeId": "default", "availableModes": [] },
+            "models": { "currentModelId": "m-1", "availableModels": [] },
+        });
+        if message["method"] == "session/load" {
+            result["_meta"] = json!({ "turnd/memory": "loaded" });
+        }
+        self.answer(id, result);
+    }
+
+    /// Runs one turn. What it does is the first word of the prompt.
+    async fn prompt(self, message: Value) {
+        let id = message["id"].clone();
+        let session = message["params"]["sessionId"].clone();
+        let text = message["params"]["prompt"][0]["text"].as_str().unwrap_or_default().to_owned();
+        let prompt_id = message["params"]["_meta"]["qwen-code/invocation"]["promptId"].as_str().unwrap().to_owned();
+        let mut record = Recording::begin(&self.order.transcript, &self.order.session_id, &prompt_id, &text);
+        match text.split(' ').next().unwrap_or_default() {
+            "hold" => {
+                let cancelled = self.cancelled.acquire();
+                tokio::select! {
+                    permit = self.inner.release.acquire() => permit.unwrap().forget(),
+                    permit = cancelled => {
+                        permit.unwrap().forget();
+                        return self.cancelled(&id, &mut record);
+                    }
+                }
+            }
+            "hang" => {
+                self.cancelled.acquire().await.unwrap().forget();
+                return self.cancelled(&id, &mut record);
+            }
+            "fail" => {
+                record.end(TurnState::Error, |result| result.with_error("bad request from model", Some("bad_req")));
+                let error =
+                    json!({ "code": -32603, "message": "Internal error", "data": { "details": "400 from model" } });
+                return self.say(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+            }
+            "die" => return self.end(),
+            "flood" => {
+                for number in 0..2000 {
+                    self.update(&session, &format!("{number} {}", "x".repeat(2000)));
+                }
+            }
+            "ask" => {
+                let allowed = self.ask(&session).await;
+                if allowed["outcome"]["outcome"] == "cancelled" {
+                    let _ = self.cancelled.try_acquire().map(tokio::sync::SemaphorePermit::forget);
+                    return self.cancelled(&id, &mut record);
+                }
+            }
+            _ => {}
+        }
+        let said = format!("echo: {text}");
+        self.update(&session, &said);
+        record.end(TurnState::Completed, |mut result| {
+            result.stop_reason = Some("end_turn".into());
+            result.with_result_text(&said)
+        });
+        self.answer(&id, json!({ "stopReason": "end_turn", "_meta": { "turnd/turn": { "state": "completed" } } }));
+    }
+
+    fn cancelled(&self, id: &Value, record: &mut Recording) {
+        record.end(TurnState::Cancelled, |mut result| {
+            result.stop_reason = Some("cancelled".into());
+            result
+        });
+        self.answer(id, json!({ "stopReason": "cancelled", "_meta": { "turnd/turn": { "state": "cancelled" } } }));
+    }
+
+    fn update(&self, session: &Value, text: &str) {
+        let update = json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } });
+        self.say(json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": session, "update": update } }));
+    }
+
+    async fn ask(&self, session: &Value) -> Value {
+        let (sender, mut votes) = mpsc::unbounded_channel();
+        *self.votes.lock().unwrap() = Some(sender);
+        let call = json!({ "toolCallId": "call_1", "title": "touch x", "kind": "execute", "rawInput": { "command": "touch x" } });
+        let options = json!([
+            { "optionId": "yes", "name": "Allow", "kind": "allow_once" },
+            { "optionId": "no", "name": "Reject", "kind": "reject_once" },
+        ]);
+        let params = json!({ "sessionId": session, "toolCall": call, "options": options });
+        self.say(json!({ "jsonrpc": "2.0", "id": "ask-1", "method": "session/request_permission", "params": params }));
+        votes.recv().await.unwrap_or_default()
+    }
+}
+
+/// The transcript as a host writes it.
+struct Recording {
+    writer: Writer,
+    prompt_id: String,
+    text: String,
+}
+
+impl Recording {
+    fn begin(path: &PathBuf, session_id: &str, prompt_id: &str, text: &str) -> Self {
+        let identity = Identity { session_id: session_id.into(), cwd: "/ws".into(), version: "0".into() };
+        let mut writer = Writer::open(path, identity, transcript::Durability::Process).unwrap();
+        let user = Body::User { prompt_id: Some(prompt_id.into()), parts: vec![json!({ "text": text })] };
+        writer.append(now_ms(), &user).unwrap();
+        Self { writer, prompt_id: prompt_id.into(), text: text.into() }
+    }
+
+    fn end(&mut self, state: TurnState, with: impl FnOnce(TurnResult) -> TurnResult) {
+        let result = with(TurnResult::new(self.prompt_id.as_str(), state, now_ms()).with_prompt_text(&self.text));
+        if let Some(text) = &result.result_text {
+            let said = Body::Assistant { model: None, parts: vec![json!({ "text": text })] };
+            self.writer.append(now_ms(), &said).unwrap();
+        }
+        self.writer.append(now_ms(), &Body::from(result)).unwrap();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the scripted host is a shell of its own")]
+pub(crate) fn now_ms() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64
+}

@@ -230,7 +230,9 @@ fn name<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<String>> {
 /// A text or null; anything else is damage. The empty text is nobody's id and ends a branch like null.
 fn parent<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Option<String>>> {
     match reader.start()? {
-        Start::String => Ok(reader.text(NAME_BYTES_MAX)?.map(|parent| Some(parent).filter(|parent| !parent.is_empty()))),
+        Start::String => {
+            Ok(reader.text(NAME_BYTES_MAX)?.map(|parent| Some(parent).filter(|parent| !parent.is_empty())))
+        }
         Start::Word => Ok((reader.word()? == "null").then_some(None)),
         Start::Object | Start::Array => reader.skip().map(|()| None),
     }

@@ -4,3 +4,4 @@ extern crate turnd_attribution as attribution;
 
 mod cases;
 mod files;
+mod formats;

@@ -151,6 +151,8 @@ impl Shown<'_> {
         }
         let items = payload["outputHistoryItems"].as_array();
         for text in items.into_iter().flatten().filter_map(|item| item.get("text")?.as_str()) {
+            // The session wrote lines, and who shows a chunk reads Markdown.
+            let text = text.replace('\n', "  \n");
             let meta = Map::from_iter([("source".to_owned(), json!("slash_command"))]);
             self.push(chunk("agent_message_chunk", json!({"type": "text", "text": text})), meta, true);
         }

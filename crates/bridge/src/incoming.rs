@@ -160,3 +160,135 @@ pub(crate) fn exit(params: &str) -> Exit {
     let number = |key| raw_at(params, &[key]).and_then(|raw| raw.parse().ok());
     Exit { code: number("exitCode"), signal: number("signal") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn speech_of(update_raw: &str) -> Speech {
+        update(&format!(r#"{{"sessionId":"s","update":{update_raw}}}"#)).unwrap().speech
+    }
+
+    fn answer_to(rest: &str) -> Answer {
+        answer(&Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,{rest}}}"#).into()).unwrap())
+    }
+
+    #[test]
+    fn text_of_the_agent_is_text_even_with_half_a_surrogate_pair() {
+        let chunk =
+            |text| format!(r#"{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}"}}}}"#);
+        assert_eq!(speech_of(&chunk("hi")), Speech::Text("hi".into()));
+        assert_eq!(speech_of(&chunk(r"cut \ud83d")), Speech::Text("cut \u{fffd}".into()));
+    }
+
+    #[test]
+    fn what_is_not_the_agents_own_text_is_none() {
+        let others = [
+            r#"{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}"#,
+            r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"image","text":"x"}}"#,
+            r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"sub"},"_meta":{"parentToolCallId":"c"}}"#,
+            r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"sub"},"_meta":{"claudeCode":{"parentToolUseId":"c"}}}"#,
+            r#"{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"you"}}"#,
+            r#"{"sessionUpdate":7}"#,
+            "{}",
+        ];
+        for raw in others {
+            assert_eq!(speech_of(raw), Speech::Other, "{raw}");
+        }
+        let null_parent = r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"top"},"_meta":{"parentToolCallId":null}}"#;
+        assert_eq!(speech_of(null_parent), Speech::Text("top".into()));
+    }
+
+    #[test]
+    fn a_tool_call_is_over_when_it_completed_or_failed() {
+        let update = |status| {
+            speech_of(&format!(r#"{{"sessionUpdate":"tool_call_update","toolCallId":"c","status":{status}}}"#))
+        };
+        let expected = |over| Speech::ToolCallUpdate { call_id: "c".into(), over };
+        for (status, over) in
+            [("\"completed\"", true), ("\"failed\"", true), ("\"in_progress\"", false), ("null", false)]
+        {
+            assert_eq!(update(status), expected(over), "{status}");
+        }
+        assert_eq!(speech_of(r#"{"sessionUpdate":"tool_call"}"#), Speech::ToolCall { call_id: String::new() });
+    }
+
+    #[test]
+    fn an_update_without_an_update_is_none() {
+        for params in ["{}", "null", r#"{"update":null}"#, r#"{"update":[]}"#, "[]"] {
+            assert_eq!(update(params), None, "{params}");
+        }
+    }
+
+    #[test]
+    fn the_raw_update_is_kept_but_for_the_skill_texts() {
+        let raw = r#"{ "sessionUpdate" : "plan", "entries": [] }"#;
+        assert_eq!(update(&format!(r#"{{"update":{raw}}}"#)).unwrap().raw, raw);
+        let commands =
+            r#"{"sessionUpdate":"available_commands_update","_meta":{"availableSkillDetails":{"a":"b"},"x":1}}"#;
+        let update = update(&format!(r#"{{"update":{commands}}}"#)).unwrap();
+        assert_eq!(update.raw, r#"{"sessionUpdate":"available_commands_update","_meta":{"x":1}}"#);
+        assert_eq!(update.state, Some(StateKind::AvailableCommands));
+    }
+
+    #[test]
+    fn a_request_without_options_to_choose_from_is_none_of_ours() {
+        let id = RequestId::from(0);
+        for params in ["{}", r#"{"options":null}"#, r#"{"options":{}}"#] {
+            assert_eq!(ask(&id, params), None, "{params}");
+        }
+        let odd = ask(&id, r#"{"options":[{"name":"no id"},{"optionId":7},{"optionId":"\ud83d"}]}"#).unwrap();
+        assert_eq!(odd.option_ids, [("\u{fffd}".to_owned(), r#""\ud83d""#.to_owned())]);
+        assert_eq!(odd.tool_call, "{}");
+    }
+
+    #[test]
+    fn whatever_answers_a_prompt_is_an_answer() {
+        let nothing = Answer::Settled { stop_reason: None, host: None, agent_stop_reason: None, branch_point: None };
+        assert_eq!(answer_to(r#""result":null"#), nothing);
+        assert_eq!(
+            answer_to(r#""result":{"stopReason":7,"_meta":{"turnd/turn":"x","qwen.branchPoint":null}}"#),
+            nothing
+        );
+        assert!(matches!(answer_to(r#""error":"odd""#), Answer::Failed { from_host: false, .. }));
+    }
+
+    #[test]
+    fn the_hosts_stamp_is_read_from_the_result() {
+        let stamped = answer_to(
+            r#""result":{"stopReason":"cancelled","_meta":{"turnd/turn":{"state":"cancelled","agentStopReason":"end_turn"}}}"#,
+        );
+        let expected = Answer::Settled {
+            stop_reason: Some("cancelled".into()),
+            host: Some(HostWord::Cancelled),
+            agent_stop_reason: Some("end_turn".into()),
+            branch_point: None,
+        };
+        assert_eq!(stamped, expected);
+    }
+
+    #[test]
+    fn an_error_gives_its_details_and_the_hosts_code_before_its_own() {
+        let failed = |message: &str, code: &str, from_host| Answer::Failed {
+            message: message.into(),
+            code: code.into(),
+            from_host,
+            input_written: None,
+        };
+        let plain = answer_to(r#""error":{"code":-32603,"message":"Internal error"}"#);
+        assert_eq!(plain, failed("Internal error", "-32603", false));
+        let detailed = answer_to(r#""error":{"code":400,"message":"Internal error","data":{"details":"bad request"}}"#);
+        assert_eq!(detailed, failed("bad request", "400", false));
+        let host = answer_to(r#""error":{"code":-32000,"message":"gone","data":{"turnd/code":"channel_closed"}}"#);
+        assert_eq!(host, failed("gone", "channel_closed", true));
+        let odd = answer_to(r#""error":{"code":1,"message":"x","data":[1]}"#);
+        assert_eq!(odd, failed("x", "1", false));
+    }
+
+    #[test]
+    fn the_end_of_the_agent_is_a_code_or_a_signal_or_unknown() {
+        assert_eq!(exit(r#"{"exitCode":3}"#), Exit { code: Some(3), signal: None });
+        assert_eq!(exit(r#"{"exitCode":null,"signal":9}"#), Exit { code: None, signal: Some(9) });
+        assert_eq!(exit(r#"{"exitCode":"x"}"#), Exit::UNKNOWN);
+    }
+}

@@ -54,8 +54,9 @@ struct Kept {
 }
 
 impl Overlay {
-    /// Remembers an outcome. The caller has seen to it that the prompt is a new one.
+    /// Remembers the outcome of a prompt of this life; what an earlier life said of the same id gives way.
     pub(crate) fn insert(&mut self, ended: Ended, admission: Option<Admitted>) {
+        self.kept.retain(|kept| kept.ended.prompt_id != ended.prompt_id);
         if self.kept.len() == OVERLAY_PROMPTS_MAX {
             self.kept.pop_front();
         }
@@ -127,6 +128,15 @@ mod tests {
         overlay.insert(ended("B", 10), None);
         overlay.absorb(ended("old", 5));
         assert_eq!(overlay.newest().map(|ended| ended.prompt_id.as_str()), Some("B"));
+    }
+
+    #[test]
+    fn an_outcome_of_this_life_takes_the_place_of_an_absorbed_one() {
+        let mut overlay = Overlay::default();
+        overlay.absorb(ended("A", 5));
+        overlay.insert(ended("A", 10), None);
+        assert_eq!(overlay.get("A").map(|ended| ended.ended_at_ms), Some(10));
+        assert_eq!(overlay.kept.len(), 1);
     }
 
     #[test]

@@ -195,3 +195,88 @@ fn synthetic(kind: &'static str, data: Object, at_ms: u64) -> Frame {
     let envelope = Object::new().number("v", 1).text("type", kind).raw("data", &data.finish());
     Frame { id: None, kind, json: envelope.raw("_meta", &stamp(at_ms)).finish().into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{Clipped, InputWritten};
+
+    /// The type and the data of an event about prompt `A`.
+    fn check(news: News, kind: &str, expected: Value) {
+        let event = Event { prompt_id: Some("A".into()), originator: None, news };
+        let envelope: Value = serde_json::from_slice(&super::event(&event, "s", 7, 9)).unwrap();
+        let whole =
+            json!({"id": 7, "v": 1, "type": kind, "data": expected, "promptId": "A", "_meta": {"serverTimestamp": 9}});
+        assert_eq!(envelope, whole);
+    }
+
+    fn text(text: &str) -> Clipped {
+        Clipped::new(text, 100)
+    }
+
+    #[test]
+    fn an_event_of_no_prompt_and_nobody_says_nothing_of_either() {
+        let event = Event { prompt_id: None, originator: None, news: News::PromptCancelled { forward_failed: false } };
+        let expected =
+            r#"{"id":1,"v":1,"type":"prompt_cancelled","data":{"sessionId":"s"},"_meta":{"serverTimestamp":2}}"#;
+        assert_eq!(super::event(&event, "s", 1, 2), expected);
+    }
+
+    #[test]
+    fn news_of_the_queue_name_the_prompt_in_their_data() {
+        let added = News::PendingAdded { text: text("hi"), queued_at_ms: 5 };
+        check(added, "pending_prompt_added", json!({"sessionId": "s", "promptId": "A", "text": "hi", "queuedAt": 5}));
+        let started = News::PendingStarted { text: text("hi") };
+        check(started, "pending_prompt_started", json!({"sessionId": "s", "promptId": "A", "text": "hi"}));
+        for (removed, state) in [(true, "removed"), (false, "completed")] {
+            let data = json!({"sessionId": "s", "promptId": "A", "state": state});
+            check(News::PendingCompleted { removed }, "pending_prompt_completed", data);
+        }
+        let refused = json!({"sessionId": "s", "reason": "forward_failed"});
+        check(News::PromptCancelled { forward_failed: true }, "prompt_cancelled", refused);
+    }
+
+    #[test]
+    fn a_cancelled_turn_says_when_and_after_how_long() {
+        let news = News::TurnComplete {
+            stop_reason: "cancelled".into(),
+            branch_point: None,
+            cancel: Some(CancelNote { cancelled_at_ms: 40, elapsed_ms: 30 }),
+            input_written: InputWritten::Yes,
+        };
+        let data = json!({"sessionId": "s", "promptId": "A", "stopReason": "cancelled", "inputWritten": "yes",
+            "promptCancelled": {"cancelledAt": 40, "elapsedMs": 30}});
+        check(news, "turn_complete", data);
+    }
+
+    #[test]
+    fn an_error_may_lack_a_code() {
+        let news = News::TurnError { message: "no".into(), code: None, input_written: InputWritten::Maybe };
+        let data = json!({"sessionId": "s", "promptId": "A", "message": "no", "inputWritten": "maybe"});
+        check(news, "turn_error", data);
+    }
+
+    #[test]
+    fn the_end_of_a_session_says_why() {
+        let closed = News::SessionClosed { reason: "client_close".into(), closed_by: Some("c".into()) };
+        check(closed, "session_closed", json!({"sessionId": "s", "reason": "client_close", "closedBy": "c"}));
+        let died = |exit| News::SessionDied { reason: "channel_closed", exit };
+        check(died(None), "session_died", json!({"sessionId": "s", "reason": "channel_closed"}));
+        let exited = Some(Exit { code: Some(1), signal: None });
+        let data = json!({"sessionId": "s", "reason": "channel_closed", "exitCode": 1, "signalCode": null});
+        check(died(exited), "session_died", data);
+        for (signal, name) in [(15, "SIGTERM"), (64, "SIG64")] {
+            let data = json!({"sessionId": "s", "reason": "channel_closed", "exitCode": null, "signalCode": name});
+            check(died(Some(Exit { code: None, signal: Some(signal) })), "session_died", data);
+        }
+    }
+
+    #[test]
+    fn frames_about_the_stream_have_no_number() {
+        let frame = replay_complete(0, None, 9, 1);
+        let expected = r#"{"v":1,"type":"replay_complete","data":{"replayedCount":0},"_meta":{"serverTimestamp":1}}"#;
+        assert_eq!((frame.id, frame.kind, &*frame.json), (None, "replay_complete", expected.as_bytes()));
+    }
+}

@@ -154,7 +154,7 @@ fn play(script: &[String]) -> Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn every_promise_holds_under_any_script(script in prop::collection::vec(statement(), 0..60)) {

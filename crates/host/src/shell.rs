@@ -74,10 +74,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
 
     async fn next(&mut self) -> Event {
         // A reader is left alone while what it brings could not be passed on: so a slow end slows the other.
-        let daemon_has_room = self.to_daemon.bytes() < TO_DAEMON_BYTES_MAX;
+        // On the way to the end nothing is passed on any more, and an agent that cannot write would not notice the hint.
+        let has_room = self.to_daemon.bytes() < TO_DAEMON_BYTES_MAX || self.stage != Stage::Serving;
         tokio::select! {
             read = self.daemon.read() => Event::FromDaemon(read),
-            read = self.agent.output.read(), if daemon_has_room => Event::FromAgent(read),
+            read = self.agent.output.read(), if has_room => Event::FromAgent(read),
             read = self.agent.errors.read() => Event::Errors(read),
             wrote = self.agent.input.write_some() => Event::ToAgent(wrote),
             wrote = self.to_daemon.write_some() => Event::ToDaemon(wrote),

@@ -15,7 +15,7 @@ use crate::limits::{LEFTOVERS_WAIT, LOCK_POLL, TREE_POLL};
 use crate::options::{HostOptions, Mode};
 use crate::sidecar;
 use crate::tree::{self, Tree};
-use crate::wire::{code, refusal, writer_conflict};
+use crate::wire::{code, refusal_unwritten, writer_conflict};
 
 /// Everything a host needs to begin.
 pub(crate) struct Started {
@@ -37,8 +37,9 @@ pub(crate) async fn start<R: AsyncRead + Unpin>(
     options: &HostOptions,
     daemon: &mut Incoming<R>,
 ) -> Result<Option<Started>, RpcError> {
-    let transcript = std::path::absolute(&options.transcript_path)
-        .map_err(|error| refusal(code::TRANSCRIPT_UNWRITABLE, "the transcript has no place", &error.to_string()))?;
+    let transcript = std::path::absolute(&options.transcript_path).map_err(|error| {
+        refusal_unwritten(code::TRANSCRIPT_UNWRITABLE, "the transcript has no place", &error.to_string())
+    })?;
     let Some(lock) = wait_for_lock(options, &transcript, daemon).await? else { return Ok(None) };
     let tree = Tree::of_session(transcript.as_os_str());
     end_leftovers(&tree).await?;
@@ -51,7 +52,11 @@ pub(crate) async fn start<R: AsyncRead + Unpin>(
     };
     let agent = launch::start(options, &transcript).map_err(|error| {
         let program = options.agent.program.to_string_lossy();
-        refusal(code::AGENT_UNAVAILABLE, "the agent cannot be started", &format!("cannot start {program}: {error}"))
+        refusal_unwritten(
+            code::AGENT_UNAVAILABLE,
+            "the agent cannot be started",
+            &format!("cannot start {program}: {error}"),
+        )
     })?;
     Ok(Some(Started { lock, journal, remembered, agent, tree }))
 }
@@ -88,7 +93,9 @@ fn not_locked(error: &LockError) -> RpcError {
     let details = error.to_string();
     match error {
         LockError::Held { owner, .. } => writer_conflict(&details, owner.as_ref()),
-        LockError::Io { .. } => refusal(code::TRANSCRIPT_UNWRITABLE, "the session cannot be locked", &details),
+        LockError::Io { .. } => {
+            refusal_unwritten(code::TRANSCRIPT_UNWRITABLE, "the session cannot be locked", &details)
+        }
     }
 }
 
@@ -117,7 +124,8 @@ fn open_journal(options: &HostOptions, transcript: &Path) -> Result<Journal, Rpc
         cwd: options.workspace.to_string_lossy().into_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let writer = Writer::open(transcript, identity, options.durability)
-        .map_err(|error| refusal(code::TRANSCRIPT_UNWRITABLE, "the transcript cannot be opened", &error.to_string()))?;
+    let writer = Writer::open(transcript, identity, options.durability).map_err(|error| {
+        refusal_unwritten(code::TRANSCRIPT_UNWRITABLE, "the transcript cannot be opened", &error.to_string())
+    })?;
     Ok(Journal::new(writer))
 }

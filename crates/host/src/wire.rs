@@ -28,6 +28,8 @@ const INVOCATION_META: &str = "qwen-code/invocation";
 const TURN_META: &str = "turnd/turn";
 /// Where the host says what the agent remembers.
 const MEMORY_META: &str = "turnd/memory";
+/// Whether the agent was given the prompt that an error is about; `yes` where it does not say.
+const INPUT_WRITTEN: &str = "turnd/inputWritten";
 /// JSON-RPC code of every error that the host is the author of; the stable code is in its data.
 const HOST_ERROR: i64 = -32000;
 
@@ -92,9 +94,15 @@ pub(crate) fn refusal(stable_code: &str, message: &str, details: &str) -> RpcErr
     RpcError::new(HOST_ERROR, message).with_data(&data)
 }
 
+/// An error of the host's own where the agent was certainly given no prompt, so that one can be sent again without harm.
+pub(crate) fn refusal_unwritten(stable_code: &str, message: &str, details: &str) -> RpcError {
+    let data = json!({ "turnd/code": stable_code, "details": details, INPUT_WRITTEN: "no" });
+    RpcError::new(HOST_ERROR, message).with_data(&data)
+}
+
 /// The error for a session that another process has.
 pub(crate) fn writer_conflict(details: &str, owner: Option<&transcript::Owner>) -> RpcError {
-    let mut data = json!({ "turnd/code": code::SESSION_WRITER_CONFLICT, "details": details });
+    let mut data = json!({ "turnd/code": code::SESSION_WRITER_CONFLICT, "details": details, INPUT_WRITTEN: "no" });
     if let Some(owner) = owner {
         data["pid"] = owner.pid.into();
         data["startedAt"] = owner.started_at.into();

@@ -30,6 +30,10 @@ impl Machine {
             self.refuse(id, &error);
             return self.over();
         }
+        let takes_the_session = matches!(method, wire::SESSION_PROMPT | wire::SESSION_NEW | wire::SESSION_LOAD);
+        if takes_the_session && (self.running.is_some() || self.restore.is_some()) {
+            return self.refuse_as_busy(id);
+        }
         let awaited = match method {
             wire::SESSION_PROMPT => return self.prompt(at_ms, id, message),
             wire::SESSION_LOAD => return self.begin_restore(id, message),
@@ -44,22 +48,24 @@ impl Machine {
     }
 
     /// The agent never has two unanswered prompts of one session: what it would make of them, and whose words would be
-    /// whose, is different with every agent.
+    /// whose, is different with every agent. Nor does the session change under a turn, which would lose its words.
+    fn refuse_as_busy(&mut self, id: &RequestId) {
+        let details = "the agent has not answered what was asked before";
+        self.refuse(id, &wire::refusal_unwritten(code::TURN_IN_PROGRESS, "a turn is in progress", details));
+    }
+
     fn prompt(&mut self, at_ms: u64, id: &RequestId, message: &Message) {
-        if self.running.is_some() {
-            let details = "the agent has not answered the prompt before";
-            return self.refuse(id, &wire::refusal(code::TURN_IN_PROGRESS, "a turn is in progress", details));
-        }
         if self.mode == Mode::Native {
             self.running = Some(Running { request: id.clone(), undispatched: None, cancelled_at: None, turn: None });
             self.replaying = false;
             return self.tell_agent(line_of(message));
         }
         let prompt = match wire::prompt(message) {
-            Some(prompt) if message.session_id() == self.agent_session => prompt,
+            Some(prompt) if self.agent_session.is_some() && message.session_id() == self.agent_session => prompt,
             _ => {
                 let details = "it must name the agent's session, a prompt id and its content";
-                let mut error = wire::refusal(code::INVALID_PROMPT, "this prompt cannot be recorded", details);
+                let mut error =
+                    wire::refusal_unwritten(code::INVALID_PROMPT, "this prompt cannot be recorded", details);
                 error.code = rpc_error::INVALID_PARAMS;
                 return self.refuse(id, &error);
             }
@@ -86,7 +92,7 @@ impl Machine {
                 let request = running.request.clone();
                 self.running = None;
                 let message = "the transcript cannot be written, so the prompt was not handed to the agent";
-                self.refuse(&request, &wire::refusal(code::TRANSCRIPT_UNWRITABLE, message, &cause));
+                self.refuse(&request, &wire::refusal_unwritten(code::TRANSCRIPT_UNWRITABLE, message, &cause));
             }
         }
     }

@@ -4,8 +4,11 @@
 mod properties;
 mod restoring;
 
+use acp::{Kind, Outcome};
+
 use super::*;
 use crate::turn::tests::shown;
+use crate::wire;
 
 /// A machine with somebody around it who confirms every user record.
 pub(super) struct World {
@@ -116,10 +119,6 @@ pub(super) fn shown_line(line: &Bytes) -> String {
     }
 }
 
-use acp::{Kind, Outcome};
-
-use crate::wire;
-
 #[test]
 fn a_prompt_goes_to_the_agent_behind_its_record_and_its_answer_behind_its_result() {
     let mut world = World::ready();
@@ -150,10 +149,33 @@ fn a_prompt_whose_record_cannot_be_written_is_refused_and_the_next_is_not() {
 }
 
 #[test]
-fn the_agent_never_has_two_prompts() {
+fn a_prompt_whose_record_was_not_confirmed_has_no_turn_to_end() {
+    let mut world = World::ready();
+    let effects = world.machine.handle(9, Input::Daemon(message(&prompt_line(2))));
+    assert!(matches!(effects[..], [Effect::Admit(_)]), "{effects:?}");
+    assert_eq!(world.shown(Input::Terminated), "daemon< #2 error host_terminated; end");
+}
+
+#[test]
+fn a_refused_prompt_says_that_it_was_not_handed_on() {
+    let mut world = World::ready();
+    world.writable = false;
+    let effects = world.input(Input::Daemon(message(&prompt_line(2))));
+    let Some(Effect::ToDaemon(line)) = effects.last() else { panic!("{effects:?}") };
+    let data = Message::parse(line.clone()).unwrap().rpc_error().unwrap().data.unwrap();
+    assert_eq!(acp::string_at(&data, &["turnd/inputWritten"]).as_deref(), Some("no"));
+}
+
+#[test]
+fn the_agent_never_has_two_prompts_and_no_other_session_under_a_turn() {
     let mut world = World::ready();
     world.prompt(2);
     assert_eq!(world.prompt(3), "daemon< #3 error turn_in_progress");
+    for method in ["session/new", "session/load"] {
+        let line = format!(r#"{{"id":3,"method":"{method}","params":{{"sessionId":"ses","cwd":"/ws"}}}}"#);
+        assert_eq!(world.daemon(&line), "daemon< #3 error turn_in_progress", "{method}");
+    }
+    assert_eq!(world.daemon(r#"{"id":3,"method":"session/set_mode"}"#), "agent< session/set_mode#3");
 }
 
 #[test]
@@ -168,6 +190,14 @@ fn a_prompt_that_could_not_be_recorded_is_refused() {
         let line = format!(r#"{{"id":2,"method":"session/prompt","params":{params}}}"#);
         assert_eq!(world.daemon(&line), "daemon< #2 error invalid_prompt", "{params}");
     }
+}
+
+#[test]
+fn a_prompt_before_there_is_a_session_is_refused() {
+    let mut world = World::new(Mode::Recorded, None);
+    let params = r#"{"prompt":[],"_meta":{"qwen-code/invocation":{"promptId":"p"}}}"#;
+    let line = format!(r#"{{"id":2,"method":"session/prompt","params":{params}}}"#);
+    assert_eq!(world.daemon(&line), "daemon< #2 error invalid_prompt");
 }
 
 #[test]

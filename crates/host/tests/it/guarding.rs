@@ -65,6 +65,31 @@ async fn an_agent_that_ignores_every_hint_is_killed_at_last() {
 }
 
 #[tokio::test]
+async fn an_agent_that_reads_nothing_does_not_keep_its_host() {
+    let store = Store::new();
+    let mut host = store.host_over_script(&[], "echo $$ > pid; exec sleep 3600");
+    let pid = content(&store.path("pid")).await.trim().to_owned();
+    // Far more than a pipe holds.
+    host.notify("_filler", json!("x".repeat(4 * 1024 * 1024))).await;
+    host.close().await;
+    assert!(!runs(&pid));
+}
+
+#[tokio::test]
+async fn a_daemon_that_reads_nothing_does_not_keep_the_agents_tree_alive() {
+    let store = Store::new();
+    let mut host = store.host(&[]);
+    host.open().await;
+    let pid = leave_behind(&store, &mut host).await;
+    // Far more than a pipe holds, and nobody reads it before the tree is gone.
+    host.prompt("p1", "long 30000000").await;
+    host.notify("turnd/close", json!({ "reason": "session_closed" })).await;
+    eventually("the end of the tree", || !runs(&pid)).await;
+    host.rest().await;
+    host.ended().await;
+}
+
+#[tokio::test]
 async fn an_agent_runs_apart_and_without_the_daemons_secrets() {
     let store = Store::new();
     let mut host =

@@ -100,6 +100,13 @@ fn a_native_session_keeps_its_name_and_its_errors() {
 }
 
 #[test]
+fn nothing_is_asked_of_a_session_that_is_being_restored() {
+    let mut world = world(Mode::Recorded, Some("ses"), RESUME);
+    world.daemon(LOAD);
+    assert_eq!(world.prompt(2), "daemon< #2 error turn_in_progress");
+}
+
+#[test]
 fn a_restore_is_answered_when_the_agent_dies() {
     let mut world = world(Mode::Recorded, Some("ses"), RESUME);
     world.daemon(LOAD);

@@ -16,6 +16,7 @@ use crate::restored::Restored;
 use crate::room::Room;
 use crate::router::Router;
 use crate::sink::LedgerSink;
+use crate::tasks::spawn;
 use crate::wall::Wall;
 use crate::wiring::wire;
 
@@ -75,12 +76,18 @@ impl App {
         self.bridge.session(id).ok_or_else(|| Refusal::session_not_found(id))
     }
 
-    /// Lets go of what was kept for sessions that are gone. Called when one is opened, so it costs nothing on any hot path.
-    pub(crate) fn forget_dead(&self) {
-        let live = |id: &str| self.bridge.session(id).is_some();
-        self.polled.retain(live);
-        self.restored.retain(live);
-        self.sink.retain(live);
+    /// Lets go of what is kept for `session` once it is over, for whatever reason.
+    pub(crate) fn watch(self: &Arc<Self>, session: &Session) {
+        let (app, session) = (Arc::clone(self), session.clone());
+        spawn(async move {
+            session.ended().await;
+            drop(session);
+            // Asked by what lives and not by id: the same session may be back in another life already.
+            let live = |id: &str| app.bridge.session(id).is_some();
+            app.polled.retain(live);
+            app.restored.retain(live);
+            app.sink.retain(live);
+        });
     }
 
     /// A place for one more live session, held until it is dropped.

@@ -103,7 +103,7 @@ async fn reserve(app: &Arc<App>, id: &str) -> Result<Hold, Refusal> {
 
 async fn create(app: &Arc<App>, id: &str, slot: Slot) -> Result<Session, Refusal> {
     let session = open(app, id, Kind::New).await?.activate(0);
-    app.forget_dead();
+    app.watch(&session);
     drop(slot);
     Ok(session)
 }

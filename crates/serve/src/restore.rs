@@ -107,10 +107,10 @@ async fn run(
     let history = Arc::new(history);
     let (last_event_id, memory) = (history.frames.len() as u64, opened.memory());
     let session = opened.activate(last_event_id);
-    app.forget_dead();
     if request.action == Action::Load {
         app.restored.keep(id, Arc::clone(&history));
     }
+    app.watch(&session);
     drop((slot, hold));
     Ok(Arc::new(Restoration { session, history, memory, last_event_id }))
 }

@@ -236,8 +236,8 @@ impl Host {
             }
             "die" => return self.end(),
             "flood" => {
-                for number in 0..2000 {
-                    self.update(&session, &format!("{number} {}", "x".repeat(2000)));
+                for number in 0..400 {
+                    self.update(&session, &format!("{number} {}", "x".repeat(20_000)));
                 }
             }
             "ask" => {

@@ -12,10 +12,10 @@ use crate::{AdmitError, FlushOrigin, NotOpen, Terminal, VoteOutcome};
 /// Something to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Put the admission on record.
-    RecordAdmission { prompt_id: PromptId },
-    /// Put the outcome on record.
-    RecordTerminal { prompt_id: PromptId, terminal: Terminal },
+    /// Put the admission on record, with this time.
+    RecordAdmission { prompt_id: PromptId, at_ms: u64 },
+    /// Put the outcome on record, with this time.
+    RecordTerminal { prompt_id: PromptId, terminal: Terminal, at_ms: u64 },
     /// Answer whoever caused the step.
     Reply(Reply),
     /// Tell the readers.
@@ -42,8 +42,14 @@ pub(crate) enum Reply {
 /// A message to the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Tell {
-    /// Here is a prompt.
-    Prompt { prompt_id: PromptId, content: Arc<str>, extra: Option<Arc<str>>, originator: Option<Arc<str>> },
+    /// Here is a prompt. What is written for it is younger than `after_ms`.
+    Prompt {
+        prompt_id: PromptId,
+        content: Arc<str>,
+        extra: Option<Arc<str>>,
+        originator: Option<Arc<str>>,
+        after_ms: u64,
+    },
     /// Stop what you are doing.
     Cancel,
     /// This is decided.

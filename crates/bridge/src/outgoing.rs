@@ -42,6 +42,8 @@ pub(crate) struct Dispatch<'a> {
     /// Further members: raw JSON object text. Those that are ours are replaced.
     pub(crate) extra: Option<&'a str>,
     pub(crate) originator: Option<&'a str>,
+    /// The time on record of this dispatch, epoch milliseconds: the host dates what it writes for the turn later than that.
+    pub(crate) after_ms: u64,
 }
 
 /// `session/prompt`, naming the prompt so that the host can stamp what it records.
@@ -51,6 +53,7 @@ pub(crate) fn prompt(id: u64, dispatch: &Dispatch<'_>) -> Bytes {
         invocation["originatorClientId"] = originator.into();
     }
     let params = acp::with_meta(dispatch.extra.unwrap_or("{}"), "qwen-code/invocation", &invocation);
+    let params = acp::with_meta(&params, "turnd/afterMs", &dispatch.after_ms.into());
     let params = acp::with_member(&params, "prompt", dispatch.content);
     let params = acp::with_member(&params, "sessionId", &crate::json::quoted(dispatch.agent_session_id));
     compose::request_raw(id, "session/prompt", &params)
@@ -92,7 +95,15 @@ mod tests {
     }
 
     fn dispatch<'a>(content: &'a str, extra: Option<&'a str>) -> Dispatch<'a> {
-        Dispatch { session_id: "s", agent_session_id: "a", prompt_id: "p", content, extra, originator: Some("c") }
+        Dispatch {
+            session_id: "s",
+            agent_session_id: "a",
+            prompt_id: "p",
+            content,
+            extra,
+            originator: Some("c"),
+            after_ms: 7,
+        }
     }
 
     #[test]

@@ -52,6 +52,10 @@ pub(crate) struct Session {
     idle_cancel_told: bool,
     /// Answers to prompts whose outcome was out already.
     late_answers: u64,
+    /// The time for the ledger: it never goes back, and a dispatch moves it one millisecond ahead. So what the host dates
+    /// later than the dispatch is later than every line before it, and no line after it is older. The evidence is compared
+    /// by the millisecond, and a tie decides nothing.
+    ledger_ms: u64,
     pending_prompts_max: usize,
     timeouts: Timeouts,
 }
@@ -83,6 +87,7 @@ impl Session {
             active_at_ms: at_ms,
             idle_cancel_told: false,
             late_answers: 0,
+            ledger_ms: at_ms,
             pending_prompts_max,
             timeouts,
         }
@@ -90,6 +95,7 @@ impl Session {
 
     /// Lets something happen.
     pub(crate) fn step(&mut self, input: Input, at_ms: u64) -> Vec<Effect> {
+        self.ledger_ms = self.ledger_ms.max(at_ms);
         let mut step = Step::new(at_ms);
         match input {
             Input::Admit { prompt, receipt } => self.admit(prompt, receipt, &mut step),
@@ -117,7 +123,7 @@ impl Session {
             Ok(mut entry) => {
                 entry.waited = self.turn.is_some() || !self.queue.is_empty();
                 self.active_at_ms = step.at_ms;
-                step.push(Effect::RecordAdmission { prompt_id: entry.prompt_id.clone() });
+                step.push(Effect::RecordAdmission { prompt_id: entry.prompt_id.clone(), at_ms: self.ledger_ms });
                 step.reply(Reply::Admitted(entry.admission.receipt.clone()));
                 if entry.waited {
                     let news = News::PendingAdded { text: entry.text.clone(), queued_at_ms: entry.queued_at_ms };
@@ -163,7 +169,8 @@ impl Session {
             }
         }
         let (content, extra) = (entry.content.clone(), entry.extra.clone());
-        step.tell(Tell::Prompt { prompt_id, content, extra, originator });
+        step.tell(Tell::Prompt { prompt_id, content, extra, originator, after_ms: self.ledger_ms });
+        self.ledger_ms += 1;
         self.idle_cancel_told = false;
         self.active_at_ms = step.at_ms;
         self.turn = Some(Turn::new(entry, step.at_ms));

@@ -29,7 +29,8 @@ impl Session {
     fn end(&mut self, entry: &Entry, turn: Option<&Turn>, outcome: Outcome, step: &mut Step) {
         let Outcome { terminal, input_written, branch_point } = outcome;
         let prompt_id = entry.prompt_id.clone();
-        step.push(Effect::RecordTerminal { prompt_id: prompt_id.clone(), terminal: terminal.clone() });
+        let (recorded, at_ms) = (prompt_id.clone(), self.ledger_ms);
+        step.push(Effect::RecordTerminal { prompt_id: recorded, terminal: terminal.clone(), at_ms });
         match &terminal {
             Terminal::Completed { .. } => self.turn_error = None,
             Terminal::Cancelled { .. } => {}

@@ -79,10 +79,10 @@ impl Live {
         let mut reply = None;
         for effect in state.machine.step(input, at_ms) {
             match effect {
-                Effect::RecordAdmission { prompt_id } => {
+                Effect::RecordAdmission { prompt_id, at_ms } => {
                     self.ledger.admitted(&Admission { session_id: &self.id, prompt_id: &prompt_id, at_ms });
                 }
-                Effect::RecordTerminal { prompt_id, terminal } => {
+                Effect::RecordTerminal { prompt_id, terminal, at_ms } => {
                     let (session_id, prompt_id) = (self.id.as_str(), &*prompt_id);
                     self.ledger.ended(&Ending { session_id, prompt_id, terminal: &terminal, at_ms });
                 }
@@ -105,7 +105,7 @@ impl Live {
 
     fn tell(&self, state: &mut State, tell: &Tell) {
         let message = match tell {
-            Tell::Prompt { prompt_id, content, extra, originator } => {
+            Tell::Prompt { prompt_id, content, extra, originator, after_ms } => {
                 let number = state.asked.insert(prompt_id.clone());
                 let dispatch = outgoing::Dispatch {
                     session_id: &self.id,
@@ -114,6 +114,7 @@ impl Live {
                     content,
                     extra: extra.as_deref(),
                     originator: originator.as_deref(),
+                    after_ms: *after_ms,
                 };
                 outgoing::prompt(number, &dispatch)
             }

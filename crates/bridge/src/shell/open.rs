@@ -140,9 +140,14 @@ impl Opened {
     ) -> Result<Self, OpenError> {
         let mut greeting = Greeting::new(streams);
         let timeouts = options.timeouts;
-        greeting.ask("initialize", timeouts.initialize_ms, outgoing::initialize).await?;
-        let (id, cwd) = (&open.session_id, &open.workspace_cwd);
         let restore_ms = timeouts.restore_ms;
+        // A host that waits for the host before it to let go of the session answers nothing until then.
+        let initialize_ms = match open.kind {
+            Kind::New => timeouts.initialize_ms,
+            Kind::Restore => timeouts.initialize_ms.max(restore_ms),
+        };
+        greeting.ask("initialize", initialize_ms, outgoing::initialize).await?;
+        let (id, cwd) = (&open.session_id, &open.workspace_cwd);
         let agent_state = match open.kind {
             Kind::New => {
                 greeting.ask("session/new", restore_ms, |number| outgoing::new_session(number, id, cwd)).await?

@@ -147,8 +147,8 @@ pub(super) fn after(script: &str) -> Session {
 /// An effect in a few words.
 pub(super) fn word(effect: &Effect) -> String {
     match effect {
-        Effect::RecordAdmission { prompt_id } => format!("record {prompt_id}"),
-        Effect::RecordTerminal { prompt_id, terminal } => format!("record {prompt_id} {}", terminal_word(terminal)),
+        Effect::RecordAdmission { prompt_id, .. } => format!("record {prompt_id}"),
+        Effect::RecordTerminal { prompt_id, terminal, .. } => format!("record {prompt_id} {}", terminal_word(terminal)),
         Effect::Reply(reply) => reply_word(reply),
         Effect::Publish(event) => event_word(event),
         Effect::Tell(tell) => format!("> {}", tell_word(tell)),

@@ -27,6 +27,8 @@ struct Model {
     ending: bool,
     streams_ended: bool,
     forgotten: bool,
+    /// No later line of the ledger may be older than this: the last one's time, or just behind the last dispatch.
+    floor_ms: u64,
 }
 
 impl Model {
@@ -45,11 +47,19 @@ impl Model {
         self.ending |= ["close", "kill", "shutdown", "lost", "exited"].contains(&statement);
     }
 
+    /// Times on record never go back, and none after a dispatch is as old as the dispatch: what the host dates later than
+    /// the dispatch is then later than all that was on record before it.
+    fn dated(&mut self, at_ms: u64) {
+        assert!(at_ms >= self.floor_ms, "{at_ms} on record behind {}", self.floor_ms);
+        self.floor_ms = at_ms;
+    }
+
     fn take(&mut self, effect: Effect) {
         let only_an_answer = matches!(effect, Effect::Reply(_)) || !self.forgotten;
         assert!(only_an_answer, "nothing follows the end: {}", word(&effect));
         match &effect {
-            Effect::RecordAdmission { prompt_id } => {
+            Effect::RecordAdmission { prompt_id, at_ms } => {
+                self.dated(*at_ms);
                 assert!(!self.ending, "{prompt_id} admitted at the end");
                 assert!(!self.receipts.contains(&prompt_id.to_string()), "{prompt_id} admitted twice");
                 self.waiting.push_back(prompt_id.to_string());
@@ -58,14 +68,17 @@ impl Model {
                 assert_eq!(self.waiting.back(), Some(&receipt.prompt_id), "a receipt without a record");
                 self.receipts.push(receipt.prompt_id.clone());
             }
-            Effect::Tell(Tell::Prompt { prompt_id, .. }) => {
+            Effect::Tell(Tell::Prompt { prompt_id, after_ms, .. }) => {
+                self.dated(*after_ms);
+                self.floor_ms = after_ms + 1;
                 assert!(!self.ending, "{prompt_id} dispatched at the end");
                 assert!(self.receipts.contains(&prompt_id.to_string()), "{prompt_id} dispatched before its receipt");
                 assert_eq!(self.held, None, "the agent was given {prompt_id} too");
                 assert_eq!(self.waiting.pop_front().as_deref(), Some(&**prompt_id), "out of turn");
                 self.held = Some(prompt_id.to_string());
             }
-            Effect::RecordTerminal { prompt_id, terminal } => {
+            Effect::RecordTerminal { prompt_id, terminal, at_ms } => {
+                self.dated(*at_ms);
                 self.waiting.retain(|waiting| **waiting != **prompt_id);
                 let first = self.recorded.insert(prompt_id.to_string(), terminal.clone());
                 assert_eq!(first, None, "{prompt_id} recorded twice");

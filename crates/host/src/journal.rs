@@ -18,20 +18,32 @@ pub(crate) struct Journal {
     bound_bytes: usize,
     /// Too much was held. What was then in memory is given up.
     given_up: bool,
+    /// No record is dated earlier. The daemon's admission and our user record often fall into the same millisecond, and then
+    /// nobody could tell from the dates which came first; we can, since we were told.
+    floor_ms: u64,
 }
 
 impl Journal {
     pub(crate) fn new(writer: Writer) -> Self {
-        Self { writer, held: Vec::new(), held_bytes: 0, bound_bytes: HELD_RECORD_BYTES_MAX, given_up: false }
+        Self {
+            writer,
+            held: Vec::new(),
+            held_bytes: 0,
+            bound_bytes: HELD_RECORD_BYTES_MAX,
+            given_up: false,
+            floor_ms: 0,
+        }
     }
 
     /// Appends the record of a prompt that is not dispatched yet. A record that fails is not held: its prompt is refused.
-    pub(crate) fn admit(&mut self, at_ms: u64, record: &Body) -> Result<(), String> {
+    /// It, and every record after it, is dated later than `after_ms`.
+    pub(crate) fn admit(&mut self, at_ms: u64, after_ms: u64, record: &Body) -> Result<(), String> {
         if self.given_up {
             return Err("the transcript could not be written for too long".to_owned());
         }
         self.write_held().map_err(|error| error.to_string())?;
-        self.writer.append(at_ms, record).map_err(|error| error.to_string())?;
+        self.floor_ms = self.floor_ms.max(after_ms.saturating_add(1));
+        self.writer.append(at_ms.max(self.floor_ms), record).map_err(|error| error.to_string())?;
         Ok(())
     }
 
@@ -40,7 +52,7 @@ impl Journal {
         if self.given_up {
             return;
         }
-        let was_holding = self.is_holding();
+        let (at_ms, was_holding) = (at_ms.max(self.floor_ms), self.is_holding());
         self.held_bytes += records.iter().map(weight_bytes).sum::<usize>();
         self.held.extend(records.into_iter().map(|record| (at_ms, record)));
         if was_holding {
@@ -161,11 +173,29 @@ mod tests {
     fn a_prompt_is_refused_while_the_transcript_cannot_be_written() {
         let folder = tempfile::tempdir().unwrap();
         let (mut journal, path) = broken(folder.path());
-        assert!(journal.admit(1, &user("a")).is_err());
+        assert!(journal.admit(1, 0, &user("a")).is_err());
         assert!(!journal.is_holding(), "the prompt was refused, so its record must not appear later");
         heal(folder.path());
-        journal.admit(2, &user("b")).unwrap();
+        journal.admit(2, 0, &user("b")).unwrap();
         assert_eq!(texts(&path), ["b"]);
+    }
+
+    #[test]
+    fn records_of_a_turn_are_dated_later_than_its_dispatch_also_when_the_clock_says_the_same_or_less() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s1.jsonl");
+        let mut journal = journal(&path);
+        journal.admit(5, 5, &user("same millisecond")).unwrap();
+        journal.append(3, vec![user("clock stepped back")]);
+        journal.append(9, vec![user("later")]);
+        let dates: Vec<String> = std::fs::read_to_string(&path)
+            .unwrap()
+            .lines()
+            .map(|line| {
+                serde_json::from_str::<serde_json::Value>(line).unwrap()["timestamp"].as_str().unwrap()[20..].into()
+            })
+            .collect();
+        assert_eq!(dates, ["006Z", "006Z", "009Z"]);
     }
 
     #[test]
@@ -174,7 +204,7 @@ mod tests {
         let (mut journal, path) = broken(folder.path());
         journal.append(1, vec![user("a")]);
         heal(folder.path());
-        journal.admit(2, &user("b")).unwrap();
+        journal.admit(2, 0, &user("b")).unwrap();
         assert_eq!(texts(&path), ["a", "b"]);
     }
 
@@ -189,7 +219,7 @@ mod tests {
         assert!(!journal.is_holding());
         heal(folder.path());
         journal.append(3, vec![user("c")]);
-        assert!(journal.admit(4, &user("d")).is_err());
+        assert!(journal.admit(4, 0, &user("d")).is_err());
         assert!(!path.exists(), "a gap would be worse than an end");
     }
 }

@@ -58,8 +58,9 @@ pub(crate) enum Effect {
     ToDaemon(Bytes),
     /// Append records in one write. What cannot be written now is held and comes first at the next try.
     Append(Vec<Body>),
-    /// Append the user record of a prompt and report it as [`Input::Admitted`] before anything else happens.
-    Admit(Body),
+    /// Append the user record of a prompt and report it as [`Input::Admitted`] before anything else happens. From here on
+    /// every record is dated later than `after_ms`.
+    Admit { record: Body, after_ms: u64 },
     /// Note which session of the agent belongs to this one.
     Remember {
         /// The agent's name for the session.

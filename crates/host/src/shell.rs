@@ -199,8 +199,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
         let at_ms = now_ms();
         let mut effects = VecDeque::from(self.machine.handle(at_ms, input));
         while let Some(effect) = effects.pop_front() {
-            if let Effect::Admit(record) = &effect {
-                let result = self.journal.as_mut().map_or(Ok(()), |journal| journal.admit(at_ms, record));
+            if let Effect::Admit { record, after_ms } = &effect {
+                let result = self.journal.as_mut().map_or(Ok(()), |journal| journal.admit(at_ms, *after_ms, record));
                 effects.extend(self.machine.handle(at_ms, Input::Admitted(result)));
                 continue;
             }
@@ -228,7 +228,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
                 }
             }
             // Told by `tell`, which has the machine's answer to it.
-            Effect::Admit(_) => {}
+            Effect::Admit { .. } => {}
             Effect::Remember { agent_session, cwd } => self.remember(at_ms, agent_session, cwd),
             Effect::Linger => self.timers.arm(Timer::Linger, self.linger),
             Effect::End => self.begin_end(),

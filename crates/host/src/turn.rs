@@ -29,6 +29,8 @@ pub(crate) struct Prompt {
     /// Raw JSON of the content blocks.
     pub(crate) raw_blocks: String,
     pub(crate) originator: Option<String>,
+    /// The time on the daemon's record of the dispatch, epoch milliseconds; 0 when it was not told.
+    pub(crate) after_ms: u64,
 }
 
 /// How a turn ended.

@@ -24,6 +24,7 @@ pub(crate) const AGENT_EXITED: &str = "turnd/agent_exited";
 
 /// Where the prompt's identity travels.
 const INVOCATION_META: &str = "qwen-code/invocation";
+const AFTER_META: &str = "turnd/afterMs";
 /// Where the host says how a turn ended.
 const TURN_META: &str = "turnd/turn";
 /// Where the host says what the agent remembers.
@@ -153,6 +154,7 @@ pub(crate) fn prompt(message: &Message) -> Option<Prompt> {
         id: acp::string_at(invocation, &["promptId"]).filter(|id| !id.is_empty())?,
         raw_blocks: acp::raw_at(params, &["prompt"])?.to_owned(),
         originator: acp::string_at(invocation, &["originatorClientId"]),
+        after_ms: acp::raw_at(params, &["_meta", AFTER_META]).and_then(|raw| raw.trim().parse().ok()).unwrap_or(0),
     })
 }
 

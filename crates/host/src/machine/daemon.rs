@@ -72,10 +72,11 @@ impl Machine {
         };
         let late = self.late.take();
         self.append(late.into_iter().collect());
+        let after_ms = prompt.after_ms;
         let (turn, record) = Turn::begin(prompt, at_ms, self.model.clone());
         let undispatched = Some(line_of(message));
         self.running = Some(Running { request: id.clone(), undispatched, cancelled_at: None, turn: Some(turn) });
-        self.effects.push(Effect::Admit(record));
+        self.effects.push(Effect::Admit { record, after_ms });
     }
 
     /// The prompt goes to the agent only when its user record is on disk. An agent that works on a prompt the

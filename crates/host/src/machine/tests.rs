@@ -36,7 +36,7 @@ impl World {
     pub(super) fn input(&mut self, input: Input) -> Vec<Effect> {
         self.at_ms += 1;
         let mut effects = self.machine.handle(self.at_ms, input);
-        if matches!(effects.last(), Some(Effect::Admit(_))) {
+        if matches!(effects.last(), Some(Effect::Admit { .. })) {
             let confirmed = if self.writable { Ok(()) } else { Err("disk full".to_owned()) };
             effects.extend(self.machine.handle(self.at_ms, Input::Admitted(confirmed)));
         }
@@ -90,7 +90,7 @@ fn shown_effect(effect: &Effect) -> String {
         Effect::ToAgent(line) => format!("agent< {}", shown_line(line)),
         Effect::ToDaemon(line) => format!("daemon< {}", shown_line(line)),
         Effect::Append(records) => format!("write {}", words(records)),
-        Effect::Admit(record) => format!("admit {}", shown(record)),
+        Effect::Admit { record, .. } => format!("admit {}", shown(record)),
         Effect::Remember { agent_session, cwd } => format!("remember {agent_session} in {cwd}"),
         Effect::Linger => "linger".to_owned(),
         Effect::End => "end".to_owned(),
@@ -152,7 +152,7 @@ fn a_prompt_whose_record_cannot_be_written_is_refused_and_the_next_is_not() {
 fn a_prompt_whose_record_was_not_confirmed_has_no_turn_to_end() {
     let mut world = World::ready();
     let effects = world.machine.handle(9, Input::Daemon(message(&prompt_line(2))));
-    assert!(matches!(effects[..], [Effect::Admit(_)]), "{effects:?}");
+    assert!(matches!(effects[..], [Effect::Admit { .. }]), "{effects:?}");
     assert_eq!(world.shown(Input::Terminated), "daemon< #2 error host_terminated; end");
 }
 

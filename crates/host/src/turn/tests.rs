@@ -9,8 +9,12 @@ use serde_json::{Value, json};
 use super::*;
 
 fn begin() -> Turn {
-    let prompt =
-        Prompt { id: "p1".to_owned(), raw_blocks: r#"[{"type":"text","text":"go"}]"#.to_owned(), originator: None };
+    let prompt = Prompt {
+        id: "p1".to_owned(),
+        raw_blocks: r#"[{"type":"text","text":"go"}]"#.to_owned(),
+        originator: None,
+        after_ms: 0,
+    };
     Turn::begin(prompt, 1, None).0
 }
 
@@ -164,6 +168,7 @@ fn a_result_names_the_prompt_its_text_and_its_times() {
         id: "p1".to_owned(),
         raw_blocks: r#"[{"type":"text","text":"a"},{"type":"image","mimeType":"image/png","data":"AAAA"}]"#.to_owned(),
         originator: Some("client_1".to_owned()),
+        after_ms: 0,
     };
     let (mut turn, user) = Turn::begin(prompt, 10, Some("m".to_owned()));
     let Body::User { prompt_id, parts } = user else { panic!("no user record") };

@@ -105,7 +105,7 @@ fn collect(outcome: &mut Outcome, effects: Vec<Effect>) {
     for effect in effects {
         match effect {
             Effect::Append(records) => outcome.records.extend(records),
-            Effect::Admit(record) => admitted = Some(record),
+            Effect::Admit { record, .. } => admitted = Some(record),
             Effect::ToAgent(line) if shown_line(&line).starts_with("session/prompt#") => {
                 let Some(record) = admitted.take() else { panic!("a prompt was handed on without a record") };
                 let Body::User { prompt_id, .. } = &record else { panic!("{record:?}") };

@@ -1,4 +1,16 @@
 //! Live sessions: the pure machine that decides and the thin shell that does.
+//!
+//! A [`Bridge`] is handed a connected pair of [`Streams`] for each session, greets the agent behind them, and gives out a
+//! [`Session`]: prompts are admitted to it, queued, dispatched one at a time, cancelled, removed and polled; its events are numbered
+//! and streamed; what the agent asks is put to the vote. Admissions and outcomes go to a [`PromptLedger`], which this crate only
+//! declares.
+//!
+//! The pure half reads no clock, awaits nothing and spawns nothing. Read it in this order: `input.rs` (all that can happen),
+//! `effect.rs` (all that can come of it), `session.rs` (the one function between them), then its parts: `queue.rs`, `turn.rs`,
+//! `outcome.rs`, `permission.rs`, `overlay.rs`. `bus.rs` numbers and keeps events; `incoming.rs`, `outgoing.rs` and `wire.rs` read
+//! and write JSON. The thin half is `shell.rs`: one task and one lock a session, and the effects performed in their order.
+//!
+//! What is not here: a path, a process, HTTP, a file of any kind, and a time limit for a prompt that did not ask for one.
 
 mod bus;
 mod clients;

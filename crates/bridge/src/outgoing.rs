@@ -49,7 +49,8 @@ pub(crate) struct Dispatch<'a> {
 /// `session/prompt`, naming the prompt so that the host can stamp what it records.
 pub(crate) fn prompt(id: u64, dispatch: &Dispatch<'_>) -> Bytes {
     let mut invocation = json!({"version": 1, "sessionId": dispatch.session_id, "promptId": dispatch.prompt_id});
-    if let Some(originator) = dispatch.originator {
+    // One agent refuses a prompt over a blank name.
+    if let Some(originator) = dispatch.originator.filter(|originator| !originator.trim().is_empty()) {
         invocation["originatorClientId"] = originator.into();
     }
     let params = acp::with_meta(dispatch.extra.unwrap_or("{}"), "qwen-code/invocation", &invocation);

@@ -166,3 +166,34 @@ async fn a_killed_session_says_so_and_resolves_even_when_the_host_stays() {
     world.expect_end().await;
     assert!(world.bridge.session("s").is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_in_one_session_ends_that_session_and_leaves_nobody_waiting() {
+    let mut world = World::start().await;
+    world.admit("fault");
+    world.admit("B");
+    let held = world.agent.hear_prompt().await;
+    world.agent.settle(&held, json!({"stopReason": "end_turn"})).await;
+    soon(world.session.ended()).await;
+    world.expect("user_message_chunk fault fault; pending_prompt_added B; prompt_cancelled B forward_failed").await;
+    world
+        .expect("turn_error B channel_closed; pending_prompt_completed B completed; session_died channel_closed")
+        .await;
+    world.expect_end().await;
+    assert!(world.bridge.session("s").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_asks_without_reading_is_read_no_further_and_can_still_be_closed() {
+    let mut world = World::start().await;
+    let odd = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"odd\"}\n".repeat(1_000);
+    let flood = async {
+        loop {
+            world.agent.say(odd.clone()).await;
+        }
+    };
+    let never = tokio::time::timeout(std::time::Duration::from_secs(60), flood).await;
+    assert!(never.is_err(), "its output is full in the end");
+    assert_eq!(soon(world.session.close("client_close", None)).await, Ok(()));
+    world.expect("session_closed client_close").await;
+}

@@ -37,6 +37,7 @@ impl PromptLedger for Ledger {
     }
 
     fn ended(&self, ending: &Ending<'_>) {
+        assert_ne!(ending.prompt_id, "fault", "a fault in the ledger, wanted by the test");
         let detail = ending.terminal.code().or(ending.terminal.stop_reason()).unwrap_or("-");
         self.lines.lock().push(format!("{} {} {detail}", ending.prompt_id, ending.terminal.state()));
     }

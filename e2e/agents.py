@@ -3,7 +3,7 @@
 import itertools
 import json
 
-from flow import AGENTS
+from flow import AGENTS, is_update
 from model import Model
 
 NODE = AGENTS / "node_modules" / ".bin" / "node"
@@ -79,8 +79,8 @@ class PauseAtPermission:
         self.text, self.allow = text, allow
 
     def paused(self, events, prompt_id):
-        asked = lambda f: f["type"] == "permission_request" and f.get("promptId") == prompt_id
-        return events.wait("the permission request", asked)["data"]["requestId"]
+        question = events.within_turn(prompt_id, "its permission request", lambda f: f["type"] == "permission_request")
+        return question["data"]["requestId"]
 
     def left_alone(self, session, events, prompt_id):
         """Brings the turn to where it needs nobody any more; gives what lets it go on."""
@@ -103,8 +103,8 @@ class PauseAtGate:
         self.text = f"do: hold {name} some words first"
 
     def paused(self, events, prompt_id):
-        words = lambda f: f.get("promptId") == prompt_id and "words first" in json.dumps(f)
-        events.wait("the first words", lambda f: words(f) and "agent_message_chunk" in json.dumps(f))
+        said = lambda f: is_update(f, "agent_message_chunk") and "words first" in f["data"]["update"]["content"]["text"]
+        events.within_turn(prompt_id, "its first words", said)
 
     def left_alone(self, session, events, prompt_id):
         self.paused(events, prompt_id)

@@ -277,10 +277,15 @@ class Events:
 
     def terminal(self, prompt_id):
         """The turn_complete or turn_error of that prompt."""
-        return self.wait(
-            f"the end of prompt {prompt_id}",
-            lambda f: f["type"] in ("turn_complete", "turn_error") and f["data"].get("promptId") == prompt_id,
-        )
+        return self.wait(f"the end of prompt {prompt_id}", lambda f: ends(f, prompt_id))
+
+    def within_turn(self, prompt_id, what, wanted):
+        """The first frame of that prompt's turn that wanted(frame) takes; the turn must not end before."""
+        ours = lambda f: f.get("promptId") == prompt_id and wanted(f)
+        frame = self.wait(what, lambda f: ours(f) or ends(f, prompt_id))
+        if not ours(frame):
+            raise FlowFailed(f"the turn ended before {what}\n    got: {brief(frame)}")
+        return frame
 
     def update(self, kind, **fields):
         """The first session_update of that kind with those fields."""
@@ -302,6 +307,10 @@ class Events:
         except (OSError, AttributeError):
             pass
         self._link.close()
+
+
+def ends(frame, prompt_id):
+    return frame["type"] in ("turn_complete", "turn_error") and frame["data"].get("promptId") == prompt_id
 
 
 def is_update(frame, kind, **fields):
@@ -327,6 +336,7 @@ def text_said(frames):
 
 def run(name, flows):
     """Runs (title, function) pairs and says which failed; the words given on the command line pick titles."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(f"{name}: ended by SIGTERM"))  # through the stages' exits
     chosen = [(t, f) for t, f in flows if all(word in t for word in sys.argv[1:])]
     failed = []
     for title, flow in chosen:

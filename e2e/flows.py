@@ -15,12 +15,9 @@ def in_order(kinds):
 
 
 def asked(events, prompt_id):
-    request = events.wait("a permission request", lambda f: is_request(f, prompt_id))
+    """The id of the permission request of that prompt's turn; a turn that ends instead fails the flow."""
+    request = events.within_turn(prompt_id, "a permission request", lambda f: f["type"] == "permission_request")
     return request["data"]["requestId"]
-
-
-def is_request(frame, prompt_id):
-    return frame["type"] == "permission_request" and frame.get("promptId") == prompt_id
 
 
 def one_turn(session, events, agent, vote=None):

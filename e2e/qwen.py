@@ -47,7 +47,7 @@ def a_daemon_that_comes_back_too_early(stage):
     prompt_id = session.prompt(turn.text)["promptId"]
     go_on = turn.left_alone(session, events, prompt_id)
     stage.daemon.kill()
-    daemon = stage.turnd()
+    daemon = stage.turnd("--session-restore-timeout-ms", "5000")  # else the load would wait for the old host
     load = ("POST", f"/session/{session.id}/load", {"cwd": str(stage.home.workspace)})
     refused = daemon.call(*load)
     conflict = refused[0] == 409 and refused[1]["code"] == "session_writer_conflict"

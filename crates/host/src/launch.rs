@@ -31,13 +31,19 @@ pub(crate) struct Agent {
     pub(crate) stderr: pipe::Receiver,
 }
 
-/// Starts the agent. Must run inside a tokio runtime, and on a thread that lives as long as the host: the agent may be
+/// The variable by which a native agent learns whom it may trust; see [`crate::wire::initialize_trusted`].
+const CAPABILITY: &str = "QWEN_CODE_PRIVATE_ACP_CAPABILITY";
+
+/// Starts the agent, a native one with the capability that it shares with this host alone. Must run inside a tokio runtime, and on a thread that lives as long as the host: the agent may be
 /// tied to the death of its parent *thread*.
-pub(crate) fn start(options: &HostOptions, transcript: &Path) -> io::Result<Agent> {
+pub(crate) fn start(options: &HostOptions, transcript: &Path, capability: Option<&str>) -> io::Result<Agent> {
     let mut command = command(options);
     command.current_dir(&options.workspace).envs(options.agent.env.iter().map(|(key, value)| (key, value)));
     if options.mode == Mode::Native {
         command.envs(NATIVE_ENV);
+    }
+    if let Some(capability) = capability {
+        command.env(CAPABILITY, capability);
     }
     for secret in SECRETS {
         command.env_remove(secret);

@@ -82,6 +82,8 @@ pub(crate) struct Machine {
     remembered: Option<String>,
     /// The agent's name for the session now.
     agent_session: Option<String>,
+    /// What a native agent was started with, and must be told again to take the daemon's prompt ids for its own.
+    capability: Option<String>,
     model: Option<String>,
     capabilities: Capabilities,
     /// Whether the agent has answered `initialize`.
@@ -136,6 +138,7 @@ impl Machine {
             mode,
             remembered,
             agent_session: None,
+            capability: None,
             model: None,
             capabilities: Capabilities::default(),
             initialized: false,
@@ -150,6 +153,11 @@ impl Machine {
             phase: Phase::Serving,
             effects: Vec::new(),
         }
+    }
+
+    /// The same, with an agent that was started with this capability.
+    pub(crate) fn trusted(self, capability: Option<String>) -> Self {
+        Self { capability, ..self }
     }
 
     /// A host that could not start its agent, or may not. It answers the daemon's first request and ends.

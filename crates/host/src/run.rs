@@ -77,7 +77,7 @@ struct Begun {
 impl Begun {
     fn with(options: &HostOptions, started: Started) -> Self {
         Self {
-            machine: Machine::new(options.mode, started.remembered),
+            machine: Machine::new(options.mode, started.remembered).trusted(started.capability),
             agent: Agent::new(Some(started.agent)),
             journal: started.journal,
             tree: started.tree,

@@ -25,6 +25,8 @@ pub(crate) struct Started {
     pub(crate) journal: Option<Journal>,
     /// The agent's name for the session, from an earlier host.
     pub(crate) remembered: Option<String>,
+    /// What a native agent was started with, so that it trusts this host.
+    pub(crate) capability: Option<String>,
     pub(crate) agent: Agent,
     pub(crate) tree: Tree,
 }
@@ -50,7 +52,8 @@ pub(crate) async fn start<R: AsyncRead + Unpin>(
             (Some(open_journal(options, &transcript)?), note.map(|note| note.agent_session_id))
         }
     };
-    let agent = launch::start(options, &transcript).map_err(|error| {
+    let capability = (options.mode == Mode::Native).then(|| uuid::Uuid::new_v4().to_string());
+    let agent = launch::start(options, &transcript, capability.as_deref()).map_err(|error| {
         let program = options.agent.program.to_string_lossy();
         refusal_unwritten(
             code::AGENT_UNAVAILABLE,
@@ -58,7 +61,7 @@ pub(crate) async fn start<R: AsyncRead + Unpin>(
             &format!("cannot start {program}: {error}"),
         )
     })?;
-    Ok(Some(Started { lock, journal, remembered, agent, tree }))
+    Ok(Some(Started { lock, journal, remembered, capability, agent, tree }))
 }
 
 fn lock_path(transcript: &Path) -> PathBuf {

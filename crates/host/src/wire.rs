@@ -25,6 +25,7 @@ pub(crate) const AGENT_EXITED: &str = "turnd/agent_exited";
 /// Where the prompt's identity travels.
 const INVOCATION_META: &str = "qwen-code/invocation";
 const AFTER_META: &str = "turnd/afterMs";
+const CAPABILITY_META: &str = "qwen-code/private-parent-capability";
 /// Where the host says how a turn ended.
 const TURN_META: &str = "turnd/turn";
 /// Where the host says what the agent remembers.
@@ -144,6 +145,16 @@ pub(crate) fn code_and_message(error: &RpcError) -> (String, String) {
     let stable = error.data.as_deref().and_then(|data| acp::string_at(data, &["turnd/code"]));
     let message = error.details().unwrap_or_else(|| error.message.clone());
     (stable.unwrap_or_else(|| error.code.to_string()), message)
+}
+
+/// The daemon's `initialize` with the capability that the agent was started with. Without it qwen-code takes the prompt
+/// ids of a parent for anybody's word, stamps nothing and records no turn's result.
+pub(crate) fn initialize_trusted(message: &Message, capability: &str) -> Bytes {
+    let params = acp::with_meta(message.params().unwrap_or("{}"), CAPABILITY_META, &capability.into());
+    match message.kind() {
+        acp::Kind::Request { id, .. } => compose::request_raw(id, INITIALIZE, &params),
+        acp::Kind::Notification { .. } | acp::Kind::Response { .. } => compose::passed_on(message.raw()),
+    }
 }
 
 /// The prompt that a `session/prompt` carries. None without an id or without content.

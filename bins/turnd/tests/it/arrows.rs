@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     (
         "turnd-host",
         &["turnd-acp", "turnd-transcript"],
-        &["bytes", "rustix", "serde", "serde_json", "thiserror", "tokio", "tracing"],
+        &["bytes", "rustix", "serde", "serde_json", "thiserror", "tokio", "tracing", "uuid"],
     ),
     ("turnd-agent", &["turnd-acp"], &["bytes", "serde_json", "tokio"]),
     (

@@ -44,7 +44,11 @@ impl Machine {
         if let Some(awaited) = awaited {
             self.awaited.insert(id.clone(), awaited);
         }
-        self.tell_agent(line_of(message));
+        let line = match (method, &self.capability) {
+            (wire::INITIALIZE, Some(capability)) => wire::initialize_trusted(message, capability),
+            _ => line_of(message),
+        };
+        self.tell_agent(line);
     }
 
     /// The agent never has two unanswered prompts of one session: what it would make of them, and whose words would be

@@ -42,6 +42,8 @@ impl Machine {
             Some(_) if self.capabilities.load || self.mode == Mode::Native => Memory::Loaded,
             _ => Memory::Fresh,
         };
+        // A session that the agent cannot bring back is none of its sessions.
+        let session = session.filter(|_| step != Memory::Fresh);
         self.replaying = true;
         self.agent_session.clone_from(&session);
         self.ask_to_restore(id.clone(), params, session, step);

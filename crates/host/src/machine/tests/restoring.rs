@@ -120,3 +120,27 @@ fn a_daemon_that_dies_while_a_session_is_restored_is_not_waited_for() {
     world.daemon(LOAD);
     assert_eq!(world.shown(Input::DaemonGone), "end");
 }
+
+#[test]
+fn an_agent_that_cannot_restore_gets_a_new_session_and_is_prompted_under_its_new_name() {
+    let mut world = world(Mode::Recorded, Some("old"), "{}");
+    assert_eq!(world.daemon(LOAD), format!("agent< session/new#{}", OWN[0]));
+    let answer = world.agent(&format!(r#"{{"id":{},"result":{{"sessionId":"ses"}}}}"#, OWN[0]));
+    assert_eq!(answer, format!("{}; remember ses in /ws", restored("ses", "fresh")));
+    assert_eq!(world.prompt(2), "admit U(p2); agent< session/prompt#2");
+}
+
+#[test]
+fn a_native_agent_is_told_the_capability_it_was_started_with_and_a_recorded_one_is_not() {
+    let told = |capability: Option<&str>| {
+        let mut world = World::new(Mode::Native, None);
+        world.machine = Machine::new(Mode::Native, None).trusted(capability.map(str::to_owned));
+        let line = message(r#"{"id":0,"method":"initialize","params":{"protocolVersion":1,"_meta":{"k":1}}}"#);
+        let effects = world.input(Input::Daemon(line));
+        let [Effect::ToAgent(line)] = &effects[..] else { panic!("{effects:?}") };
+        Message::parse(line.clone()).unwrap().params().unwrap().to_owned()
+    };
+    let trusted = r#"{"protocolVersion":1,"_meta":{"k":1,"qwen-code/private-parent-capability":"c"}}"#;
+    assert_eq!(told(Some("c")), trusted);
+    assert_eq!(told(None), r#"{"protocolVersion":1,"_meta":{"k":1}}"#);
+}

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bridge::{Bridge, Session};
 
+use crate::chosen::Chosen;
 use crate::desk::Desk;
 use crate::hosts::HostStarter;
 use crate::layout::Layout;
@@ -33,6 +34,8 @@ pub(crate) struct App {
     pub(crate) router: Router,
     /// Which session ids are in transition, and which session is the default one.
     pub(crate) desk: Desk,
+    /// The prompt ids that callers chose.
+    pub(crate) chosen: Chosen,
     /// Which ended prompts have been combined with what is on disk.
     pub(crate) polled: Polled,
     /// What a load gave, for those who attach later.
@@ -54,16 +57,17 @@ impl App {
         let wall = Wall::new(address, &options.allow_origins, options.token.as_deref(), options.require_auth);
         Ok(Self {
             workspace: options.workspace.to_string_lossy().into_owned(),
-            layout,
             bridge: wire(Arc::clone(&sink), &options),
             sink,
             hosts,
             wall,
             router: Router::new()?,
             desk: Desk::default(),
+            chosen: Chosen::new(layout.clone(), options.durability),
             polled: Polled::default(),
             restored: Restored::default(),
             opening: AtomicUsize::new(0),
+            layout,
             options,
         })
     }
@@ -84,6 +88,7 @@ impl App {
             drop(session);
             // Asked by what lives and not by id: the same session may be back in another life already.
             let live = |id: &str| app.bridge.session(id).is_some();
+            app.chosen.retain(live);
             app.polled.retain(live);
             app.restored.retain(live);
             app.sink.retain(live);

@@ -102,9 +102,11 @@ async fn reserve(app: &Arc<App>, id: &str) -> Result<Hold, Refusal> {
 }
 
 async fn create(app: &Arc<App>, id: &str, slot: Slot) -> Result<Session, Refusal> {
-    let session = open(app, id, Kind::New).await?.activate(0);
-    app.watch(&session);
+    let opened = open(app, id, Kind::New).await?;
+    // From here on it is counted as live; the bridge has the last word on the limit.
     drop(slot);
+    let session = opened.activate(0);
+    app.watch(&session);
     Ok(session)
 }
 

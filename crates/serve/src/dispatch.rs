@@ -120,7 +120,7 @@ where
         Route::Detach => routes::session::detach(&call),
         Route::Load => routes::load::load(&call).await,
         Route::Resume => routes::load::resume(&call).await,
-        Route::Prompt => routes::prompt::admit(&call),
+        Route::Prompt => routes::prompt::admit(&call).await,
         Route::Cancel => routes::prompt::cancel(&call),
         Route::PendingPrompts => routes::pending::list(&call),
         Route::RemovePrompt => routes::pending::remove(&call),

@@ -30,6 +30,11 @@ impl Layout {
         transcript::layout::transcript_path(&self.chats.join("archive"), session)
     }
 
+    /// The ids that callers chose for their prompts. It ends unlike a transcript, so that no scan takes it for one.
+    pub(crate) fn prompt_ids(&self, session: &str) -> PathBuf {
+        self.chats.join(format!("{session}.prompt-ids"))
+    }
+
     /// The small file whose growth tells whether the disk still takes bytes.
     pub(crate) fn room_probe(&self) -> PathBuf {
         self.store.join(".turnd-room")

@@ -10,6 +10,7 @@
 
 mod app;
 mod body;
+mod chosen;
 mod clock;
 mod content;
 mod create;

@@ -106,12 +106,13 @@ async fn run(
     };
     let history = Arc::new(history);
     let (last_event_id, memory) = (history.frames.len() as u64, opened.memory());
+    drop(slot);
     let session = opened.activate(last_event_id);
     if request.action == Action::Load {
         app.restored.keep(id, Arc::clone(&history));
     }
     app.watch(&session);
-    drop((slot, hold));
+    drop(hold);
     Ok(Arc::new(Restoration { session, history, memory, last_event_id }))
 }
 

@@ -58,10 +58,11 @@ impl LedgerSink {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// Whether an admission could be recorded now: nothing waits, and the disk takes bytes.
-    pub(crate) fn has_room(&self) -> bool {
+    /// Whether an admission to `session` could be recorded now: none of its facts waits, and the disk takes bytes.
+    pub(crate) fn has_room(&self, session: &str) -> bool {
         self.retry_held();
-        !self.degraded() && self.room.probe()
+        let waits = self.degraded() && lock(&self.books).get(session).is_some_and(|book| !lock(book).held.is_empty());
+        !waits && self.room.probe()
     }
 
     /// Tries again what the disk refused.

@@ -17,6 +17,7 @@ const TAGS: &[&str] = &[
     "session_resume",
     "unstable_session_resume",
     "session_prompt",
+    "prompt_id_override",
     "session_turn_status",
     "session_cancel",
     "session_events",

@@ -1,17 +1,21 @@
 //! Admission and cancel (wire rules, sections 8.1 and 8.5). An admission is answered at once; what becomes of it is an event.
 
-use bridge::{AdmitError, Prompt, Session};
+use std::sync::Arc;
+
+use bridge::{AdmitError, Prompt, Receipt, Session};
 use hyper::StatusCode;
 
+use crate::chosen::{Once, OnceError, digest};
 use crate::content::{self, Content};
 use crate::dispatch::{Call, registered};
 use crate::refusal::Refusal;
 use crate::reply::{Reply, json, no_content};
 use crate::routes::pending::not_open;
+use crate::tasks::blocking;
 use crate::wire::Admitted;
 
 /// `POST /session/:id/prompt`.
-pub(crate) fn admit(call: &Call<'_>) -> Result<Reply, Refusal> {
+pub(crate) async fn admit(call: &Call<'_>) -> Result<Reply, Refusal> {
     let client = call.client_id()?;
     let content = content::parse(&call.fields)?;
     let id = call.session_id();
@@ -20,17 +24,69 @@ pub(crate) fn admit(call: &Call<'_>) -> Result<Reply, Refusal> {
     }
     let session = call.app.session(&id)?;
     registered(&session, client)?;
-    if !call.app.sink.has_room() {
+    if !call.app.sink.has_room(&id) {
         return Err(no_room());
     }
-    let prompt = prompt(call, &session, client, content);
-    match session.admit(prompt) {
-        Ok(receipt) => Ok(json(StatusCode::ACCEPTED, &Admitted::new(&receipt, false))),
-        Err(AdmitError::Known { first, same_content: true }) => {
-            Ok(json(StatusCode::ACCEPTED, &Admitted::new(&first, true)))
-        }
-        Err(error) => Err(refused(session.id(), error)),
+    match content.prompt_id.clone() {
+        Some(prompt_id) => admit_once(call, &session, &prompt_id, prompt(call, &session, client, content)).await,
+        None => match session.admit(prompt(call, &session, client, content)) {
+            Ok(receipt) => {
+                call.app.chosen.note(&id, &receipt.prompt_id);
+                Ok(accepted(&receipt, false))
+            }
+            Err(error) => Err(refused(&id, error)),
+        },
     }
+}
+
+/// Admission under an id that the caller chose: it runs once, however often it is sent.
+async fn admit_once(call: &Call<'_>, session: &Session, prompt_id: &str, prompt: Prompt) -> Result<Reply, Refusal> {
+    let chosen = &call.app.chosen;
+    if !chosen.is_loaded(session.id()) {
+        let (app, id) = (Arc::clone(call.app), session.id().to_owned());
+        let loaded = blocking(move || app.chosen.load(&id, &app.sink.ledger(&id))).await;
+        loaded.ok_or_else(Refusal::internal)?.map_err(|error| unreadable(session.id(), &error))?;
+    }
+    if is_taken_elsewhere(call, session, prompt_id) {
+        return Err(id_conflict(session.id(), prompt_id));
+    }
+    let digest = digest(&[&prompt.content, prompt.extra.as_deref().unwrap_or_default()]);
+    match chosen.once(session.id(), prompt_id, digest, || session.admit(prompt)) {
+        Ok(Once::Admitted(receipt)) => Ok(accepted(&receipt, false)),
+        Ok(Once::Repeated(Some(receipt))) => Ok(accepted(&receipt, true)),
+        Ok(Once::Repeated(None)) => Ok(accepted(&receipt_now(session, prompt_id), true)),
+        // The bridge knows it from a life of the session that we did not see: from its overlay.
+        Err(OnceError::Refused(AdmitError::Known { first, same_content: true })) => Ok(accepted(&first, true)),
+        Err(OnceError::Taken | OnceError::Refused(AdmitError::Known { .. })) => {
+            Err(id_conflict(session.id(), prompt_id))
+        }
+        Err(OnceError::Refused(error)) => Err(refused(session.id(), error)),
+        Err(OnceError::Unwritable(error)) => {
+            tracing::error!(session = session.id(), %error, "a chosen prompt id cannot be recorded");
+            Err(no_room())
+        }
+    }
+}
+
+/// Whether another live session knows a prompt of this id.
+fn is_taken_elsewhere(call: &Call<'_>, session: &Session, prompt_id: &str) -> bool {
+    call.app.bridge.sessions().iter().filter(|other| other.id() != session.id()).any(|other| {
+        let view = other.turn(Some(prompt_id));
+        view.live.is_some() || view.overlay.is_some() || call.app.chosen.is_taken(other.id(), prompt_id)
+    })
+}
+
+/// The receipt for a prompt of an earlier life: from here on, everything that still comes is seen.
+fn receipt_now(session: &Session, prompt_id: &str) -> Receipt {
+    Receipt {
+        prompt_id: prompt_id.to_owned(),
+        last_event_id: session.last_event_id(),
+        event_epoch: session.epoch().to_owned(),
+    }
+}
+
+fn accepted(receipt: &Receipt, replayed: bool) -> Reply {
+    json(StatusCode::ACCEPTED, &Admitted::new(receipt, replayed))
 }
 
 /// `POST /session/:id/cancel`.
@@ -69,16 +125,29 @@ fn refused(session: &str, error: AdmitError) -> Refusal {
                 .with("pendingCount", pending)
                 .retry_later()
         }
-        AdmitError::Known { first, .. } => {
-            let message = format!("Prompt id \"{}\" is already in use with other content", first.prompt_id);
-            Refusal::conflict("prompt_id_conflict", message)
-                .with("sessionId", session)
-                .with("promptId", first.prompt_id)
-        }
+        AdmitError::Known { first, .. } => id_conflict(session, &first.prompt_id),
         AdmitError::NotContent => Refusal::bad_request("invalid_prompt", error.to_string()),
         AdmitError::Closing => Refusal::archiving(session),
         AdmitError::Gone => Refusal::session_not_found(session),
     }
+}
+
+/// 409: the id belongs to another prompt.
+fn id_conflict(session: &str, prompt_id: &str) -> Refusal {
+    let message = format!("Prompt id \"{prompt_id}\" is already in use by another prompt");
+    Refusal::conflict("prompt_id_conflict", message).with("sessionId", session).with("promptId", prompt_id)
+}
+
+/// 500: whether the id is new cannot be told, so nothing was run.
+fn unreadable(session: &str, error: &std::io::Error) -> Refusal {
+    tracing::error!(session, %error, "the session's prompt ids cannot be read");
+    Refusal::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "prompt_ids_unreadable",
+        "Whether the prompt id is new cannot be told",
+    )
+    .with("sessionId", session)
+    .with("inputWritten", "no")
 }
 
 /// 507: the admission could not be recorded, so it is not given. Nothing was sent.

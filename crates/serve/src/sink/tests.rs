@@ -78,13 +78,14 @@ fn what_the_disk_refuses_is_held_and_written_later_in_order() {
     world.end("a", &completed(), 2);
     assert!(world.sink.degraded());
     assert!(world.sink.failures() >= 2);
-    assert!(!world.sink.has_room(), "nothing is admitted while a fact waits");
+    assert!(!world.sink.has_room("s"), "nothing is admitted while a fact waits");
+    assert!(world.sink.has_room("t"), "another session's ledger is another matter");
     world.unblock();
     world.admit("b", 3);
     let order: Vec<_> = world.lines().lines().map(|line| line.split('"').nth(5).unwrap().to_owned()).collect();
     assert_eq!(order, ["a", "a", "b"]);
     assert!(!world.sink.degraded());
-    assert!(world.sink.has_room());
+    assert!(world.sink.has_room("s"));
 }
 
 #[test]
@@ -127,5 +128,5 @@ fn more_than_the_bound_is_not_held() {
 fn a_store_that_cannot_be_written_has_no_room() {
     let world = World::new();
     std::fs::create_dir(world.store.path().join(".turnd-room")).unwrap();
-    assert!(!world.sink.has_room());
+    assert!(!world.sink.has_room("s"));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Stream;
+use crate::client::{Connection, Stream};
 use crate::daemon::Daemon;
 
 #[tokio::test]
@@ -112,6 +112,79 @@ async fn the_same_id_with_the_same_content_runs_once() {
     assert_eq!(daemon.post(&path, body).await.json()["replayed"], true, "it ended, and is still known");
     assert_eq!(daemon.hosts.heard("session/prompt").len(), 1);
     assert_eq!(daemon.ledger(&session).lines().count(), 2);
+}
+
+#[tokio::test]
+async fn a_chosen_id_outlives_the_daemon() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    let path = format!("/session/{session}/prompt");
+    let body = |text: &str| json!({ "prompt": [{ "type": "text", "text": text }], "promptId": "mine-1" });
+    daemon.post(&path, body("hello")).await;
+    let mut stream = daemon.events(&session).await;
+    stream.until(&["turn_complete"]).await;
+    let daemon = daemon.restart().await;
+    daemon.post(&format!("/session/{session}/load"), json!({})).await;
+    let again = daemon.post(&path, body("hello")).await;
+    assert_eq!(
+        (again.status, &again.json()["replayed"], &again.json()["promptId"]),
+        (202, &json!(true), &json!("mine-1"))
+    );
+    assert_eq!(daemon.post(&path, body("other")).await.verdict(), "409 prompt_id_conflict");
+    assert_eq!(daemon.turn(&session, "mine-1").await.json()["resultText"], "echo: hello");
+    assert!(daemon.hosts.heard("session/prompt").is_empty(), "nothing ran in this life");
+}
+
+#[tokio::test]
+async fn a_chosen_id_belongs_to_one_session() {
+    let daemon = Daemon::start().await;
+    let (first, second) = (daemon.create().await, daemon.create().await);
+    let body = json!({ "prompt": [{ "type": "text", "text": "hello" }], "promptId": "mine-1" });
+    assert_eq!(daemon.post(&format!("/session/{first}/prompt"), body.clone()).await.status, 202);
+    let elsewhere = daemon.post(&format!("/session/{second}/prompt"), body).await;
+    assert_eq!(elsewhere.verdict(), "409 prompt_id_conflict");
+    assert!(daemon.ledger(&second).is_empty());
+}
+
+#[tokio::test]
+async fn many_copies_at_once_run_once() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    let body = json!({ "prompt": [{ "type": "text", "text": "hold" }], "promptId": "mine-1" }).to_string();
+    let mut waiting = Vec::new();
+    for _ in 0..50 {
+        let mut connection = Connection::open(daemon.address).await;
+        let line = format!("POST /session/{session}/prompt");
+        connection.ask(&line, &[("content-type", "application/json")], body.as_bytes()).await;
+        waiting.push(connection);
+    }
+    let mut first = 0;
+    for connection in &mut waiting {
+        let answer = connection.answer().await;
+        assert_eq!((answer.status, &answer.json()["promptId"]), (202, &json!("mine-1")));
+        first += usize::from(answer.json().get("replayed").is_none());
+    }
+    assert_eq!(first, 1);
+    daemon.hosts.release(1);
+    let mut stream = daemon.events(&session).await;
+    stream.until(&["turn_complete"]).await;
+    assert_eq!(daemon.hosts.heard("session/prompt").len(), 1);
+}
+
+#[tokio::test]
+async fn a_chosen_id_that_found_no_place_may_come_again() {
+    let daemon = Daemon::with(|options| options.limits.max_pending_prompts = 1).await;
+    let session = daemon.create().await;
+    daemon.prompt(&session, "hold").await;
+    let path = format!("/session/{session}/prompt");
+    let body = json!({ "prompt": [{ "type": "text", "text": "hello" }], "promptId": "mine-1" });
+    assert_eq!(daemon.post(&path, body.clone()).await.verdict(), "503 prompt_queue_full");
+    daemon.hosts.release(1);
+    let mut stream = daemon.events(&session).await;
+    stream.until(&["turn_complete"]).await;
+    let answer = daemon.post(&path, body).await;
+    assert_eq!((answer.status, answer.json().get("replayed")), (202, None));
+    stream.until(&["turn_complete"]).await;
 }
 
 #[tokio::test]

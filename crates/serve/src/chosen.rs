@@ -1,0 +1,168 @@
+//! Prompt ids that callers choose: one id runs once, in this life of the daemon and in the next ones (design, section 4).
+//!
+//! The ledger knows which ids were admitted and, by its own rule, nothing of what was asked. What is needed to tell a repetition from
+//! another prompt of the same id lies beside it: one line for each chosen id, with a digest of the content, written before the
+//! admission. A line that takes itself back says that the admission was refused.
+
+mod file;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use bridge::{AdmitError, Receipt};
+use ledger::Ledger;
+use thiserror::Error;
+
+use crate::layout::Layout;
+use crate::options::Durability;
+use crate::sync::lock;
+use file::{Claim, ClaimFile};
+
+/// The chosen ids of the live sessions, each session's read when the first one is chosen there.
+pub(crate) struct Chosen {
+    layout: Layout,
+    durability: Durability,
+    sessions: Mutex<HashMap<String, Arc<Mutex<Known>>>>,
+}
+
+/// What is known of one session's ids, by digest: a long session costs some bytes for each prompt and no texts.
+struct Known {
+    file: ClaimFile,
+    ids: HashMap<u128, Entry>,
+}
+
+/// One id that is taken.
+#[derive(Debug, Clone, Default)]
+struct Entry {
+    /// What was asked under it; none for an id that its caller did not choose.
+    content: Option<u128>,
+    /// The receipt given for it in this life.
+    receipt: Option<Receipt>,
+}
+
+/// How an id was answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Once {
+    /// Admitted now.
+    Admitted(Receipt),
+    /// Admitted before, with the same content. The receipt is there if it was in this life.
+    Repeated(Option<Receipt>),
+}
+
+/// Why an id was not admitted.
+#[derive(Debug, Error)]
+pub(crate) enum OnceError {
+    /// It is taken, with other content or by a prompt whose content is not known.
+    #[error("prompt id is already in use with other content")]
+    Taken,
+    /// That it is taken now cannot be written down.
+    #[error("prompt id cannot be recorded: {0}")]
+    Unwritable(#[from] io::Error),
+    /// The session refused.
+    #[error(transparent)]
+    Refused(#[from] AdmitError),
+}
+
+impl Chosen {
+    /// Nothing is read yet.
+    pub(crate) fn new(layout: Layout, durability: Durability) -> Self {
+        Self { layout, durability, sessions: Mutex::default() }
+    }
+
+    /// Whether the ids of a session have been read.
+    pub(crate) fn is_loaded(&self, session: &str) -> bool {
+        lock(&self.sessions).contains_key(session)
+    }
+
+    /// Reads the ids of a session. Blocks.
+    ///
+    /// # Errors
+    /// When its files cannot be read: then no id may be said to be new.
+    pub(crate) fn load(&self, session: &str, ledger: &Ledger) -> io::Result<()> {
+        let file = ClaimFile::new(self.layout.prompt_ids(session), self.durability);
+        let mut ids = HashMap::new();
+        for Claim { prompt_id, content, withdrawn } in file.read()? {
+            let key = digest(&[&prompt_id]);
+            if withdrawn {
+                ids.remove(&key);
+            } else {
+                ids.insert(key, Entry { content: Some(content), receipt: None });
+            }
+        }
+        for record in ledger.read().map_err(io::Error::other)?.records {
+            ids.entry(digest(&[&record.prompt_id])).or_insert_with(Entry::default);
+        }
+        lock(&self.sessions).entry(session.to_owned()).or_insert_with(|| Arc::new(Mutex::new(Known { file, ids })));
+        Ok(())
+    }
+
+    /// Admits a prompt under a chosen id unless the id is taken. Copies that arrive at once wait for each other here.
+    ///
+    /// # Errors
+    /// See [`OnceError`]. The id is free afterwards unless it was taken before.
+    pub(crate) fn once(
+        &self,
+        session: &str,
+        prompt_id: &str,
+        content: u128,
+        admit: impl FnOnce() -> Result<Receipt, AdmitError>,
+    ) -> Result<Once, OnceError> {
+        let Some(known) = lock(&self.sessions).get(session).cloned() else {
+            return Err(OnceError::Unwritable(io::Error::other("the session's ids were not read")));
+        };
+        let mut known = lock(&known);
+        let key = digest(&[prompt_id]);
+        match known.ids.get(&key) {
+            Some(entry) if entry.content == Some(content) => return Ok(Once::Repeated(entry.receipt.clone())),
+            Some(_) => return Err(OnceError::Taken),
+            None => {}
+        }
+        known.file.append(&Claim { prompt_id: prompt_id.to_owned(), content, withdrawn: false })?;
+        match admit() {
+            Ok(receipt) => {
+                known.ids.insert(key, Entry { content: Some(content), receipt: Some(receipt.clone()) });
+                Ok(Once::Admitted(receipt))
+            }
+            Err(error) => {
+                if let Err(failure) =
+                    known.file.append(&Claim { prompt_id: prompt_id.to_owned(), content, withdrawn: true })
+                {
+                    tracing::warn!(session, prompt = prompt_id, error = %failure, "a refused id stays taken after a restart");
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Notes an id that its caller did not choose, so that nobody chooses it later.
+    pub(crate) fn note(&self, session: &str, prompt_id: &str) {
+        let known = lock(&self.sessions).get(session).cloned();
+        if let Some(known) = known {
+            lock(&known).ids.entry(digest(&[prompt_id])).or_default();
+        }
+    }
+
+    /// Whether the id is taken in a session whose ids have been read.
+    pub(crate) fn is_taken(&self, session: &str, prompt_id: &str) -> bool {
+        let known = lock(&self.sessions).get(session).cloned();
+        known.is_some_and(|known| lock(&known).ids.contains_key(&digest(&[prompt_id])))
+    }
+
+    /// Forgets sessions that are not live any more.
+    pub(crate) fn retain(&self, live: impl Fn(&str) -> bool) {
+        lock(&self.sessions).retain(|session, _| live(session));
+    }
+}
+
+/// A digest of some texts (FNV-1a of 128 bits, which is the same in every release). It tells a repetition from a mistake; it is no
+/// defence against a caller that wants its own prompts confused.
+pub(crate) fn digest(parts: &[&str]) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0xff]));
+    bytes.fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
+}
+
+#[cfg(test)]
+mod tests;

@@ -140,7 +140,7 @@ fn a_native_agent_is_told_the_capability_it_was_started_with_and_a_recorded_one_
         let [Effect::ToAgent(line)] = &effects[..] else { panic!("{effects:?}") };
         Message::parse(line.clone()).unwrap().params().unwrap().to_owned()
     };
-    let trusted = r#"{"protocolVersion":1,"_meta":{"k":1,"qwen-code/private-parent-capability":"c"}}"#;
+    let trusted = r#"{"protocolVersion":1,"_meta":{"qwen-code/private-parent-capability":"c","k":1}}"#;
     assert_eq!(told(Some("c")), trusted);
     assert_eq!(told(None), r#"{"protocolVersion":1,"_meta":{"k":1}}"#);
 }

@@ -5,9 +5,7 @@
 
 use std::collections::HashMap;
 
-use transcript::{
-    Branch, History, HistoryTail, Kind, Payload, Record, Snapshot, Transcript, TurnResult, Unreadable, WINDOW_BYTES,
-};
+use transcript::{History, HistoryTail, Kind, Payload, Record, Snapshot, Transcript, TurnResult, Unreadable};
 
 use crate::admission::Admission;
 
@@ -21,7 +19,8 @@ pub struct Evidence {
     pub last_visible: Option<(Kind, String)>,
     /// The newest visible write.
     pub last_write: Option<Write>,
-    /// The prompt that the newest real user record is stamped with; the outer option is whether there is such a record.
+    /// The prompt that the newest real user record is stamped with; the outer option is whether there is such a record,
+    /// wherever it stands: what a turn wrote late is not the next one's, even when that one's admission came between.
     pub last_prompt: Option<Option<String>>,
     /// The end of the model's history.
     pub history: Result<History, Unreadable>,
@@ -42,9 +41,17 @@ pub struct Write {
 #[derive(Debug, Default)]
 struct PromptEvidence {
     /// Its newest turn result.
-    result: Option<(Place, TurnResult)>,
-    /// Whether a real user record is stamped with it.
-    is_stamped: bool,
+    result: Option<(Moment, TurnResult)>,
+    /// The newest real user record that is stamped with it.
+    stamped: Option<Moment>,
+}
+
+/// Where the walk was when it met something.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    place: Place,
+    /// The earliest time of any record up to this one, in epoch milliseconds.
+    earliest_ms: Option<i64>,
 }
 
 /// Where and when the history was replaced.
@@ -57,20 +64,17 @@ struct Compressions {
 
 impl Evidence {
     /// Reads what the admissions depend on and no more: back to every marker, or, for an admission without one, to a
-    /// record older than it, and to the beginning of the end of the history. The window is always read. None when the
-    /// records read belong to another session, or to several, or the file cannot be read.
+    /// record older than it, to the last prompt, and to the beginning of the end of the history. The last `window_bytes` are read in any
+    /// case; [`transcript::WINDOW_BYTES`] is what reconciliation takes. None when the records read belong to another
+    /// session, or to several, or the file cannot be read.
     #[must_use]
-    pub fn gather(transcript: &Transcript, session_id: &str, admissions: &[Admission]) -> Option<Self> {
-        let branch = transcript.branch(WINDOW_BYTES).ok()?;
-        Self::walk(transcript, branch, session_id, admissions)
-    }
-
-    fn walk(
+    pub fn gather(
         transcript: &Transcript,
-        mut branch: Branch<'_>,
         session_id: &str,
         admissions: &[Admission],
+        window_bytes: u64,
     ) -> Option<Self> {
+        let mut branch = transcript.branch(window_bytes).ok()?;
         let mut gathering = Gathering::new(admissions);
         loop {
             let Some(record) = branch.next_record().ok()? else {
@@ -118,16 +122,23 @@ impl Evidence {
         }
     }
 
-    /// The prompt's own outcome, if the branch holds it behind the admission's marker. Without a marker any result of the
-    /// prompt is meant, unless the prompt had ended before and was admitted again: then nothing says of which admission.
+    /// The prompt's own outcome, if the branch holds it behind the admission. Of a prompt that had ended and was admitted
+    /// again without a marker, nothing says of which admission a result is.
     #[must_use]
     pub fn exact_result(&self, admission: &Admission) -> Option<&TurnResult> {
-        let (place, result) = self.by_prompt.get(&admission.prompt_id)?.result.as_ref()?;
-        let is_its_own = match self.marker_place(admission) {
-            Some(marker) => marker.is_some_and(|marker| *place < marker),
-            None => !admission.is_readmission,
-        };
-        (is_its_own && admission.has_exact_id).then_some(result)
+        let (moment, result) = self.by_prompt.get(&admission.prompt_id)?.result.as_ref()?;
+        let is_ambiguous = admission.is_readmission && admission.marker.is_none();
+        let is_its_own = self.is_since(*moment, admission) && !is_ambiguous && admission.has_exact_id;
+        is_its_own.then_some(result)
+    }
+
+    /// Whether something was met behind the admission: behind its marker, or, when it has none, before any record that
+    /// is older than it.
+    fn is_since(&self, moment: Moment, admission: &Admission) -> bool {
+        match self.marker_place(admission) {
+            Some(marker) => marker.is_some_and(|marker| moment.place < marker),
+            None => moment.earliest_ms.is_none_or(|at_ms| at_ms as f64 >= admission.at_ms),
+        }
     }
 
     /// Whether the branch shows another prompt where the admission's turn should be (evidence rules, section 5): the last
@@ -136,15 +147,21 @@ impl Evidence {
     pub fn shows_foreign_prompt(&self, admission: &Admission) -> bool {
         match &self.last_prompt {
             Some(Some(stamp)) => *stamp != admission.prompt_id,
-            Some(None) => self.by_prompt.get(&admission.prompt_id).is_some_and(|evidence| evidence.is_stamped),
+            Some(None) => self.shows_own_prompt(admission),
             None => false,
         }
+    }
+
+    /// Whether a real user record behind the admission is stamped with its id.
+    fn shows_own_prompt(&self, admission: &Admission) -> bool {
+        let stamped = self.by_prompt.get(&admission.prompt_id).and_then(|evidence| evidence.stamped);
+        stamped.is_some_and(|moment| self.is_since(moment, admission))
     }
 }
 
 /// The evidence while the branch is walked.
 struct Gathering {
-    place: Place,
+    moment: Moment,
     evidence: Evidence,
     history: HistoryTail,
     /// Markers that have not been met.
@@ -166,7 +183,7 @@ impl Gathering {
         };
         let unmarked = admissions.iter().filter(|open| open.marker.is_none());
         Self {
-            place: 0,
+            moment: Moment { place: 0, earliest_ms: None },
             evidence,
             history: HistoryTail::default(),
             open_markers: admissions.iter().filter_map(|open| open.marker.clone()).collect(),
@@ -175,29 +192,37 @@ impl Gathering {
     }
 
     fn is_complete(&self) -> bool {
-        self.history.is_complete() && self.open_markers.is_empty() && self.open_since_ms.is_none()
+        self.history.is_complete()
+            && self.open_markers.is_empty()
+            && self.open_since_ms.is_none()
+            && self.evidence.last_prompt.is_some()
     }
 
     /// Takes the next record towards the beginning. None when the file cannot be read.
     fn take(&mut self, transcript: &Transcript, record: Record) -> Option<()> {
+        if let Some(at_ms) = record.at_ms {
+            self.take_time(at_ms);
+        }
         self.history.push(&record);
         self.take_marker(&record);
         self.take_visible(&record);
         self.take_prompt(&record);
         self.take_compression(&record);
         self.take_result(transcript, &record)?;
-        if let (Some(at_ms), Some(since_ms)) = (record.at_ms, self.open_since_ms) {
-            self.open_since_ms = Some(since_ms).filter(|since_ms| at_ms as f64 >= *since_ms);
-        }
-        self.place += 1;
+        self.moment.place += 1;
         Some(())
+    }
+
+    fn take_time(&mut self, at_ms: i64) {
+        self.moment.earliest_ms = Some(self.moment.earliest_ms.map_or(at_ms, |earliest_ms| earliest_ms.min(at_ms)));
+        self.open_since_ms = self.open_since_ms.filter(|since_ms| at_ms as f64 >= *since_ms);
     }
 
     fn take_marker(&mut self, record: &Record) {
         let count = self.open_markers.len();
         self.open_markers.retain(|marker| *marker != record.uuid);
         if self.open_markers.len() < count {
-            self.evidence.markers.insert(record.uuid.clone(), self.place);
+            self.evidence.markers.insert(record.uuid.clone(), self.moment.place);
         }
     }
 
@@ -206,7 +231,7 @@ impl Gathering {
             self.evidence.last_visible = Some((record.kind, record.uuid.clone()));
         }
         if record.is_visible_write() && self.evidence.last_write.is_none() {
-            self.evidence.last_write = Some(Write { place: self.place, at_ms: record.at_ms });
+            self.evidence.last_write = Some(Write { place: self.moment.place, at_ms: record.at_ms });
         }
     }
 
@@ -215,7 +240,7 @@ impl Gathering {
             return;
         }
         if let Some(evidence) = record.prompt_id.as_ref().and_then(|id| self.evidence.by_prompt.get_mut(id)) {
-            evidence.is_stamped = true;
+            evidence.stamped.get_or_insert(self.moment);
         }
         self.evidence.last_prompt.get_or_insert_with(|| record.prompt_id.clone());
     }
@@ -223,7 +248,7 @@ impl Gathering {
     fn take_compression(&mut self, record: &Record) {
         let Payload::Compression(Snapshot::Entries(_) | Snapshot::Unreadable) = record.payload else { return };
         let compressions = &mut self.evidence.compressions;
-        compressions.newest.get_or_insert(self.place);
+        compressions.newest.get_or_insert(self.moment.place);
         compressions.latest_ms = compressions.latest_ms.max(record.at_ms);
         compressions.has_undated |= record.at_ms.is_none();
     }
@@ -232,7 +257,7 @@ impl Gathering {
         let Payload::TurnResult { prompt_id: Some(prompt_id) } = &record.payload else { return Some(()) };
         let Some(evidence) = self.evidence.by_prompt.get_mut(prompt_id) else { return Some(()) };
         if evidence.result.is_none() {
-            evidence.result = transcript.turn_result(record).ok()?.map(|result| (self.place, result));
+            evidence.result = transcript.turn_result(record).ok()?.map(|result| (self.moment, result));
         }
         Some(())
     }

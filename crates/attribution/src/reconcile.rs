@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use ledger::{AppendError, Ledger, Reading, Record};
+use transcript::WINDOW_BYTES;
 
-use crate::admission::open_admissions;
+use crate::admission::{Admission, open_admissions};
 use crate::evidence::Evidence;
 use crate::judge::{Settled, Verdict, judge};
 use crate::withheld::Withheld;
@@ -59,11 +60,7 @@ pub fn plan(session: &Session<'_>) -> Plan {
         return Plan { reading: None, verdict: nothing(Withheld::LedgerUnreadable) };
     };
     let admissions = open_admissions(&reading.records);
-    // Most loads find nothing open, and then the transcript is not even opened.
-    let transcript = Some(session).filter(|_| !admissions.is_empty());
-    let transcript =
-        transcript.and_then(|session| transcript::open(session.transcript, session.session_id, session.workspace).ok());
-    let evidence = transcript.and_then(|transcript| Evidence::gather(&transcript, session.session_id, &admissions));
+    let evidence = Some(session).filter(|_| !admissions.is_empty()).and_then(|session| weigh(session, &admissions));
     let verdict = judge(&reading.records, evidence.as_ref());
     Plan { reading: Some(reading), verdict }
 }
@@ -96,6 +93,12 @@ impl Settled {
     pub fn record(&self, at_ms: u64) -> Record {
         Record { prompt_id: self.prompt_id.clone(), at_ms: at_ms as f64, fact: self.fact.clone() }
     }
+}
+
+/// What the transcript says; none when it does not load. Most loads find nothing open and never come here.
+fn weigh(session: &Session<'_>, admissions: &[Admission]) -> Option<Evidence> {
+    let transcript = transcript::open(session.transcript, session.session_id, session.workspace).ok()?;
+    Evidence::gather(&transcript, session.session_id, admissions, WINDOW_BYTES)
 }
 
 fn nothing(reason: Withheld) -> Verdict {

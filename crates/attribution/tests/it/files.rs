@@ -1,6 +1,6 @@
 //! A session's files in a folder of their own.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use attribution::{Explanation, Plan, Reconciliation, Session, explain, plan};
 use ledger::{Durability, Ledger};
@@ -15,7 +15,7 @@ pub(crate) const NOW_MS: u64 = 1_999_999_999_999;
 
 /// The files of one session.
 pub(crate) struct Files {
-    folder: TempDir,
+    _folder: TempDir,
     ledger: Ledger,
     transcript: PathBuf,
     session_id: String,
@@ -27,7 +27,7 @@ impl Files {
         let folder = TempDir::new().unwrap();
         let ledger = Ledger::new(folder.path().join("s.ledger.jsonl"), Durability::Process);
         let transcript = folder.path().join("s.jsonl");
-        Self { folder, ledger, transcript, session_id: session_id.to_owned(), workspace: workspace.into() }
+        Self { _folder: folder, ledger, transcript, session_id: session_id.to_owned(), workspace: workspace.into() }
     }
 
     /// Both files with these bytes; none is no file.
@@ -81,9 +81,5 @@ impl Files {
 
     pub(crate) fn reconcile(&self) -> Reconciliation {
         attribution::reconcile(&self.session(), NOW_MS)
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
     }
 }

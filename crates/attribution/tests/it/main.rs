@@ -2,6 +2,12 @@
 
 extern crate turnd_attribution as attribution;
 
+mod agreement;
 mod cases;
+mod explaining;
 mod files;
 mod formats;
+mod identity;
+mod readings;
+mod story;
+mod torn;

@@ -30,7 +30,7 @@ pub struct Call {
 }
 
 /// A text, told apart from others without keeping it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Mark {
     hash: u64,
     bytes: u64,
@@ -259,6 +259,7 @@ pub(super) fn mark<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Mark>> {
 const EDGE_BYTES: usize = 64;
 
 /// The beginning and the end of a text, and its mark.
+#[derive(Default)]
 struct Outline {
     mark: Mark,
     head: Vec<u8>,
@@ -266,14 +267,6 @@ struct Outline {
     tail: Vec<u8>,
     /// White space that may turn out to be inside.
     has_gap: bool,
-}
-
-impl Default for Outline {
-    fn default() -> Self {
-        // The offset basis of the FNV-1a hash.
-        let mark = Mark { hash: 0xcbf2_9ce4_8422_2325, bytes: 0 };
-        Self { mark, head: Vec::new(), tail: Vec::new(), has_gap: false }
-    }
 }
 
 impl Outline {
@@ -299,13 +292,45 @@ impl Outline {
 
 impl Sink for Outline {
     fn push(&mut self, piece: &[u8]) {
-        for byte in piece {
-            // One step of the FNV-1a hash: the marks of a session's own texts need to differ, not to resist anyone.
-            self.mark.hash = (self.mark.hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-        self.mark.bytes += piece.len() as u64;
+        self.mark.extend(piece);
         let wanted = EDGE_BYTES.saturating_sub(self.head.len()).min(piece.len());
         self.head.extend_from_slice(&piece[..wanted]);
         self.extend_tail(piece);
     }
+}
+
+impl Mark {
+    /// The base of the hash: any odd number far from a power of two.
+    const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+    /// Its powers, highest first, for as many bytes as are taken at once.
+    const POWERS: [u64; 8] = {
+        let mut powers = [1; 8];
+        let mut index = 7;
+        while index > 0 {
+            powers[index - 1] = Self::BASE.wrapping_mul(powers[index]);
+            index -= 1;
+        }
+        powers
+    };
+
+    /// Goes on with the next bytes. The hash is a polynomial in the bytes, so that it does not depend on how a text was
+    /// cut into pieces. The texts of one session need to differ by it, not to resist anyone.
+    fn extend(&mut self, piece: &[u8]) {
+        let block_base = Self::BASE.wrapping_mul(Self::POWERS[0]);
+        let blocks = piece.chunks_exact(8);
+        let rest = blocks.remainder();
+        for block in blocks {
+            let terms = block.iter().zip(Self::POWERS).map(|(byte, power)| term(*byte).wrapping_mul(power));
+            self.hash = terms.fold(self.hash.wrapping_mul(block_base), u64::wrapping_add);
+        }
+        for byte in rest {
+            self.hash = self.hash.wrapping_mul(Self::BASE).wrapping_add(term(*byte));
+        }
+        self.bytes += piece.len() as u64;
+    }
+}
+
+/// What a byte adds to a hash; never nothing.
+fn term(byte: u8) -> u64 {
+    u64::from(byte) + 1
 }

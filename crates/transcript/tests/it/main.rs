@@ -2,4 +2,13 @@
 
 extern crate turnd_transcript as transcript;
 
+mod agreement;
 mod display;
+mod huge;
+mod locking;
+mod origin;
+mod reading;
+mod results;
+mod sample;
+mod tail;
+mod writing;

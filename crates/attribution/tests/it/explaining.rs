@@ -1,0 +1,86 @@
+//! The explanation, for a program and for a person.
+
+use serde_json::{Value, json};
+
+use crate::story::Story;
+
+fn explained(words: &str) -> Value {
+    serde_json::from_str(&Story::new(words).files().explain().to_json()).unwrap()
+}
+
+fn report(words: &str) -> String {
+    Story::new(words).files().explain().to_string()
+}
+
+#[test]
+fn a_program_is_told_everything() {
+    let expected = json!({
+        "records": [{"v": 1, "promptId": "A", "state": "in_flight", "tailUuid": "r0", "at": 1_795_977_222_000_u64}],
+        "droppedLines": 0,
+        "dangling": ["A"],
+        "tailUuid": "r2",
+        "projection": ["r0", "r1", "r2"],
+        "classify": {"kind": "none"},
+        "verdict": {"append": [
+            {"v": 1, "promptId": "A", "terminal": "completed", "stopReason": "reconstructed_from_transcript"},
+        ]},
+        "evidence": "inferred",
+        "terminals": null,
+    });
+    assert_eq!(explained("note A+m ? !"), expected);
+}
+
+#[test]
+fn the_parts_that_were_left_open_are_told() {
+    let parts = json!([
+        {"functionResponse": {"id": "c1", "response": {"output": "x"}}},
+        {"text": "wait"},
+    ]);
+    assert_eq!(explained("A+ ? call tool mid")["classify"], json!({"kind": "interrupted_prompt", "parts": parts}));
+    let calls = json!([{"callId": "c1", "name": "ls"}]);
+    assert_eq!(explained("A+ ? call")["classify"], json!({"kind": "interrupted_turn", "danglingCalls": calls}));
+}
+
+#[test]
+fn a_result_is_told_from_an_inference() {
+    let explanation = explained("A+ B+ A? ! A#done B? !");
+    assert_eq!(explanation["evidence"], "turn_result");
+    assert_eq!(explanation["verdict"]["withheld"], "tail_before_other_terminal");
+    assert_eq!(explanation["verdict"]["append"][0]["stopReason"], "max_tokens");
+}
+
+#[test]
+fn what_is_not_there_is_null() {
+    let files = crate::files::Files::with(None, None);
+    let explanation: Value = serde_json::from_str(&files.explain().to_json()).unwrap();
+    let expected = json!({
+        "records": [], "droppedLines": 0, "dangling": [], "tailUuid": null, "projection": null, "classify": null,
+        "verdict": {"withheld": "no_dangling"}, "evidence": null, "terminals": null,
+    });
+    assert_eq!(explanation, expected);
+}
+
+#[test]
+fn nothing_is_written_by_an_explanation() {
+    let story = Story::new("A+ ? !");
+    let files = story.files();
+    let explanation = files.explain();
+    assert_eq!(files.ledger_bytes(), story.ledger.as_bytes());
+    assert!(explanation.is_settled() && !explanation.is_unreadable());
+    assert_eq!(explanation.plan.apply(files.ledger(), 7).appended.len(), 1);
+}
+
+#[test]
+fn a_person_is_told_why() {
+    assert_eq!(
+        report("A+ ? !"),
+        "ledger: 1 records, 0 lines dropped\ntranscript: 2 records on the active branch\nhistory: nothing is left open\n\
+         A: completed (reconstructed_from_transcript), because the transcript ends with an answer\n"
+    );
+    assert!(report("A+ B+ ? !").ends_with(
+        "A: stays unknown, because several prompts are open, and nothing says whose the end of the transcript is \
+         (several_dangling)\nB: stays unknown, because several prompts are open, and nothing says whose the end of the \
+         transcript is (several_dangling)\n"
+    ));
+    assert!(report("A+ A=done").ends_with("no prompt is open\n"));
+}

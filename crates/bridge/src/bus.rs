@@ -1,6 +1,8 @@
 //! The event stream of one session: numbered, kept for a while, and sent to whoever reads.
 
 mod lane;
+#[cfg(test)]
+mod properties;
 mod ring;
 
 use std::sync::{Arc, Weak};

@@ -97,7 +97,33 @@ pub(crate) fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_comes_back_as_it_was(text in any::<String>(), number in any::<u64>()) {
+            let object = Object::new().text("text", &text).number("number", number).finish();
+            prop_assert!(!object.contains(['\n', '\r']));
+            let read: Value = serde_json::from_str(&object).unwrap();
+            prop_assert_eq!(&read["text"], &Value::from(text));
+            prop_assert_eq!(&read["number"], &Value::from(number));
+        }
+
+        #[test]
+        fn without_takes_exactly_one_member(
+            members in prop::collection::btree_map("[a-d\"\\\\é]{0,3}", any::<i32>(), 0..6),
+            key in "[a-d]{0,2}",
+        ) {
+            let whole = serde_json::to_string(&members).unwrap();
+            let mut expected = members;
+            expected.remove(&key);
+            let read: BTreeMap<String, i32> = serde_json::from_str(&without(&whole, &key)).unwrap();
+            prop_assert_eq!(read, expected);
+        }
+    }
 
     #[test]
     fn members_keep_their_order_and_raw_text_its_bytes() {

@@ -107,6 +107,49 @@ mod tests {
         }
     }
 
+    /// The method and the parameters of a request or notification, and its id.
+    fn check(line: &Bytes, method: &str, id: Option<u64>, params: &serde_json::Value) {
+        let message: serde_json::Value = serde_json::from_slice(line).unwrap();
+        assert_eq!(message["jsonrpc"], "2.0");
+        assert_eq!(message["method"], method);
+        assert_eq!(message.get("id").and_then(serde_json::Value::as_u64), id);
+        assert_eq!(message["params"], *params);
+    }
+
+    #[test]
+    fn the_agent_is_lent_neither_files_nor_a_terminal() {
+        let params = json!({
+            "protocolVersion": 1,
+            "clientInfo": {"name": "turnd", "version": env!("CARGO_PKG_VERSION")},
+            "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
+        });
+        check(&initialize(0), "initialize", Some(0), &params);
+    }
+
+    #[test]
+    fn a_session_is_asked_for_by_our_id() {
+        let new = json!({"cwd": "/ws", "mcpServers": [], "_meta": {"qwen-code/sessionId": "s"}});
+        check(&new_session(1, "s", "/ws"), "session/new", Some(1), &new);
+        let load = json!({"sessionId": "s", "cwd": "/ws", "mcpServers": []});
+        check(&load_session(1, "s", "/ws"), "session/load", Some(1), &load);
+    }
+
+    #[test]
+    fn a_cancel_and_a_close_want_no_answer() {
+        check(&cancel("a"), "session/cancel", None, &json!({"sessionId": "a"}));
+        check(&close(FlushOrigin::DaemonShutdown), "turnd/close", None, &json!({"reason": "daemon_shutdown"}));
+    }
+
+    #[test]
+    fn a_prompt_of_nobody_names_nobody() {
+        for originator in [None, Some(""), Some(" ")] {
+            let line = prompt(7, &Dispatch { originator, ..dispatch("[]", None) });
+            let message: serde_json::Value = serde_json::from_slice(&line).unwrap();
+            let invocation = &message["params"]["_meta"]["qwen-code/invocation"];
+            assert_eq!(*invocation, json!({"version": 1, "sessionId": "s", "promptId": "p"}), "{originator:?}");
+        }
+    }
+
     #[test]
     fn a_prompt_names_itself_to_the_host() {
         let line = prompt(7, &dispatch(r#"[{"type":"text","text":"\ud83d"}]"#, None));

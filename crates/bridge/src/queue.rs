@@ -207,4 +207,56 @@ mod tests {
         assert_eq!(at(Some(300)), Some(310));
         assert_eq!(at(Some(u64::MAX)), Some(u64::MAX));
     }
+
+    fn queue(ids: &str) -> Queue {
+        let mut queue = Queue::default();
+        for id in ids.chars() {
+            let receipt = Receipt { prompt_id: id.to_string(), last_event_id: 0, event_epoch: "e".into() };
+            queue.push(Entry::new(prompt("[]"), receipt, 0).unwrap());
+        }
+        queue
+    }
+
+    fn ids(queue: &Queue) -> String {
+        queue.iter().map(|entry| entry.prompt_id.to_string()).collect()
+    }
+
+    #[test]
+    fn what_came_first_leaves_first() {
+        let mut queue = queue("ABC");
+        assert_eq!(queue.head().map(|entry| entry.prompt_id.to_string()).as_deref(), Some("A"));
+        assert_eq!(queue.pop().map(|entry| entry.prompt_id.to_string()).as_deref(), Some("A"));
+        assert_eq!((ids(&queue).as_str(), queue.len(), queue.is_empty()), ("BC", 2, false));
+    }
+
+    #[test]
+    fn one_is_taken_from_anywhere_and_the_others_keep_their_order() {
+        for (id, left) in [("A", "BC"), ("B", "AC"), ("C", "AB"), ("D", "ABC")] {
+            let mut queue = queue("ABC");
+            assert_eq!(queue.remove(id).is_some(), id != "D");
+            assert_eq!(ids(&queue), left);
+            assert!(queue.get(id).is_none());
+        }
+    }
+
+    #[test]
+    fn a_waiting_prompt_shows_itself_without_a_start() {
+        let prompt = Prompt { text: "hi".into(), originator: Some("c".into()), ..prompt("[1]") };
+        let entry = entry(prompt).unwrap();
+        let queued = entry.queued();
+        assert_eq!(
+            (queued.state, queued.started_at_ms, queued.input_written),
+            (PromptState::Queued, None, InputWritten::No)
+        );
+        let pending = entry.pending(PromptState::Queued, InputWritten::No);
+        assert_eq!((pending.text.as_str(), pending.content.as_str()), ("hi", "[1]"));
+        assert_eq!((pending.queued_at_ms, pending.originator.as_deref()), (10, Some("c")));
+    }
+
+    #[test]
+    fn a_long_text_is_clipped_at_admission() {
+        let prompt = Prompt { text: "x".repeat(TEXT_UNITS_MAX + 1), ..prompt("[]") };
+        let text = entry(prompt).unwrap().text;
+        assert_eq!((text.text.len(), text.truncated), (TEXT_UNITS_MAX, true));
+    }
 }

@@ -27,6 +27,8 @@ pub struct Status {
     pub pending_permissions: Vec<PendingPermission>,
     /// The session is being closed.
     pub closing: bool,
+    /// Answers of the agent to prompts whose outcome was out already. They changed nothing.
+    pub late_answers: u64,
 }
 
 /// What the last failed turn said.

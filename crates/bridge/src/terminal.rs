@@ -106,3 +106,45 @@ impl InputWritten {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_outcome_has_the_words_that_clients_and_the_ledger_read() {
+        let completed = Terminal::Completed { stop_reason: "max_tokens".into() };
+        assert_eq!(
+            (completed.state(), completed.stop_reason(), completed.code()),
+            ("completed", Some("max_tokens"), None)
+        );
+        let cancelled = Terminal::Cancelled { agent_stop_reason: Some("end_turn".into()) };
+        assert_eq!(
+            (cancelled.state(), cancelled.stop_reason(), cancelled.code()),
+            ("cancelled", Some("cancelled"), None)
+        );
+        let error = Terminal::Error { message: "no".into(), code: Some("-32603".into()) };
+        assert_eq!((error.state(), error.stop_reason(), error.code()), ("error", None, Some("-32603")));
+    }
+
+    #[test]
+    fn each_origin_of_a_flush_has_its_code() {
+        let origins = [
+            FlushOrigin::SessionClosed,
+            FlushOrigin::SessionKilled,
+            FlushOrigin::ChannelClosed,
+            FlushOrigin::DaemonShutdown,
+        ];
+        let codes = ["session_closed", "session_killed", "channel_closed", "daemon_shutdown"];
+        assert_eq!(origins.map(FlushOrigin::code), codes);
+        for origin in origins {
+            assert!(origin.message().ends_with("before the prompt completed"), "{}", origin.message());
+        }
+    }
+
+    #[test]
+    fn retry_safety_has_three_words() {
+        let words = [InputWritten::No, InputWritten::Yes, InputWritten::Maybe].map(InputWritten::as_str);
+        assert_eq!(words, ["no", "yes", "maybe"]);
+    }
+}

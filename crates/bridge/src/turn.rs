@@ -160,4 +160,52 @@ mod tests {
     fn news_of_a_call_that_ended_do_not_cost_the_answer() {
         check("[c c] after c] c", Some("after"), Some("after"));
     }
+
+    fn turn() -> Turn {
+        let receipt = Receipt { prompt_id: "A".into(), last_event_id: 0, event_epoch: "e".into() };
+        let prompt = Prompt { content: "[]".into(), ..Prompt::default() };
+        Turn::new(Entry::new(prompt, receipt, 5).unwrap(), 10)
+    }
+
+    #[test]
+    fn a_running_turn_shows_when_it_started_and_when_it_was_last_heard() {
+        let turn = Turn { heard_at_ms: Some(12), ..turn() };
+        let running = turn.running();
+        assert_eq!((running.state, running.queued_at_ms), (PromptState::Running, 5));
+        assert_eq!((running.started_at_ms, running.heard_at_ms), (Some(10), Some(12)));
+        assert_eq!(running.input_written, InputWritten::Yes);
+    }
+
+    #[test]
+    fn a_cancel_is_noted_with_the_time_the_turn_had_run() {
+        assert_eq!(turn().cancel_note(), None);
+        let note = Turn { cancelled_at_ms: Some(25), ..turn() }.cancel_note();
+        assert_eq!(note, Some(CancelNote { cancelled_at_ms: 25, elapsed_ms: 15 }));
+        let clock_went_back = Turn { cancelled_at_ms: Some(3), ..turn() }.cancel_note();
+        assert_eq!(clock_went_back.map(|note| note.elapsed_ms), Some(0));
+    }
+
+    #[test]
+    fn a_long_answer_is_clipped_and_a_tool_call_begins_it_anew() {
+        let mut turn = turn();
+        turn.hear(&Speech::Text("x".repeat(TEXT_UNITS_MAX + 1)));
+        assert!(turn.result_text().unwrap().truncated);
+        turn.hear(&Speech::ToolCall { call_id: "c".into() });
+        turn.hear(&Speech::Text("short".into()));
+        assert_eq!(turn.result_text(), Some(Clipped { text: "short".into(), truncated: false }));
+        assert!(turn.partial_text().unwrap().truncated);
+    }
+
+    #[test]
+    fn calls_beyond_those_told_apart_still_begin_an_answer_anew() {
+        let mut turn = turn();
+        for number in 0..=TURN_CALLS_MAX {
+            turn.hear(&Speech::ToolCall { call_id: number.to_string() });
+        }
+        turn.hear(&Speech::Text("answer".into()));
+        turn.hear(&Speech::ToolCallUpdate { call_id: TURN_CALLS_MAX.to_string(), over: true });
+        assert_eq!(turn.result_text().map(|clipped| clipped.text).as_deref(), Some("answer"));
+        turn.hear(&Speech::ToolCall { call_id: "one more".into() });
+        assert_eq!(turn.result_text(), None);
+    }
 }

@@ -259,6 +259,70 @@ mod tests {
     }
 
     #[test]
+    fn a_completed_turn_may_name_where_to_branch() {
+        let news = News::TurnComplete {
+            stop_reason: "end_turn".into(),
+            branch_point: Some(r#"{"checkpointUuid":"u"}"#.into()),
+            cancel: None,
+            input_written: InputWritten::Yes,
+        };
+        let data = json!({"sessionId": "s", "promptId": "A", "stopReason": "end_turn", "inputWritten": "yes",
+            "branchPoint": {"checkpointUuid": "u"}});
+        check(news, "turn_complete", data);
+    }
+
+    #[test]
+    fn updates_and_echoes_are_updates_of_the_session() {
+        let raw = r#"{"sessionUpdate":"plan","entries":[]}"#;
+        let data = json!({"sessionId": "s", "update": {"sessionUpdate": "plan", "entries": []}});
+        check(News::Update { raw: raw.into() }, "session_update", data);
+        let data = json!({"sessionId": "s", "update": {"sessionUpdate": "user_message_chunk",
+            "content": {"type": "text", "text": "hi"}, "_meta": {"serverTimestamp": 9, "source": "bridge-echo"}}});
+        check(News::Echo { block: r#"{"type":"text","text":"hi"}"#.into() }, "session_update", data);
+    }
+
+    #[test]
+    fn permissions_are_asked_for_and_decided_under_our_id() {
+        let request_id: std::sync::Arc<str> = "q".into();
+        let asked = News::PermissionRequest {
+            request_id: request_id.clone(),
+            tool_call: r#"{"toolCallId":"c"}"#.into(),
+            options: r#"[{"optionId":"yes"}]"#.into(),
+        };
+        let data = json!({"requestId": "q", "sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": [{"optionId": "yes"}]});
+        check(asked, "permission_request", data);
+        let decision = Decision::Selected { option_id: "yes".into() };
+        let resolved = |decision, voter: Option<&str>| News::PermissionResolved {
+            request_id: "q".into(),
+            decision,
+            voter: voter.map(Into::into),
+        };
+        let selected = json!({"outcome": "selected", "optionId": "yes"});
+        let data = json!({"requestId": "q", "outcome": selected, "voterClientId": "v"});
+        check(resolved(decision.clone(), Some("v")), "permission_resolved", data);
+        let data = json!({"requestId": "q", "outcome": {"outcome": "cancelled"}});
+        check(resolved(Decision::Cancelled, None), "permission_resolved", data);
+        let data = json!({"requestId": "q", "sessionId": "s", "outcome": selected});
+        check(News::PermissionAlreadyResolved { request_id, decision }, "permission_already_resolved", data);
+    }
+
+    #[test]
+    fn a_slow_reader_is_told_how_slow() {
+        let (arrears, bounds) = (Arrears { frames: 12, bytes: 34 }, Arrears { frames: 16, bytes: 100 });
+        let data = |frame: &Frame| serde_json::from_slice::<Value>(&frame.json).unwrap()["data"].clone();
+        let queue = json!({"queueSize": 12, "maxQueued": 16, "queuedBytes": 34, "maxQueuedBytes": 100});
+        let with = |more: Value| {
+            let mut whole = queue.clone();
+            whole.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            whole
+        };
+        let slow = slow(Bound::Frames, arrears, bounds, 7, 0);
+        assert_eq!(data(&slow), with(json!({"lastEventId": 7, "threshold": "frames"})));
+        let evicted = evicted(Bound::Bytes, arrears, bounds, 7, 0);
+        assert_eq!(data(&evicted), with(json!({"reason": "queue_bytes_overflow", "droppedAfter": 7})));
+    }
+
+    #[test]
     fn the_end_of_a_session_says_why() {
         let closed = News::SessionClosed { reason: "client_close".into(), closed_by: Some("c".into()) };
         check(closed, "session_closed", json!({"sessionId": "s", "reason": "client_close", "closedBy": "c"}));

@@ -1,5 +1,7 @@
 //! The session machine, played by scripts.
 
 mod notation;
+mod oracle;
 mod properties;
 mod table;
+mod views;

@@ -110,6 +110,7 @@ impl Session {
             turn_error: self.turn_error.clone(),
             pending_permissions: self.permissions.pending(),
             closing: self.open().is_err(),
+            late_answers: self.late_answers,
         }
     }
 }

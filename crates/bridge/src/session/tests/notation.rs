@@ -80,7 +80,7 @@ impl Play {
             ["host", id, "cancelled", stop] => settled(id, answer("cancelled", Some(HostWord::Cancelled), Some(stop))),
             ["fail", id] => settled(id, failure("-32603", false)),
             ["hostfail", id] => settled(id, failure("transcript_unwritable", true)),
-            ["say", text] => update(Speech::Text(text.to_owned())),
+            ["say", ref words @ ..] => update(Speech::Text(words.join(" "))),
             ["call", id] => update(Speech::ToolCall { call_id: id.to_owned() }),
             ["done", id] => update(Speech::ToolCallUpdate { call_id: id.to_owned(), over: true }),
             ["ask", id] => Input::Asked { ask: ask(id), request_id: id.into() },

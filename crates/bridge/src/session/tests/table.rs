@@ -1,7 +1,7 @@
 //! One row a statement: what happens, and the whole of what comes of it, in order.
 
 use super::notation::{after, check};
-use crate::{InputWritten, PromptState, Terminal};
+use crate::PromptState;
 
 #[test]
 fn an_admission_is_on_record_before_its_receipt_and_before_the_agent_sees_it() {
@@ -319,81 +319,4 @@ fn the_same_id_runs_once() {
         ("settle A end_turn", "record A completed end_turn, complete A end_turn"),
         ("admit A", "known true"),
     ]);
-}
-
-#[test]
-fn current_is_the_running_prompt_then_the_head_of_the_queue_then_the_newest_outcome() {
-    let live = |script: &str| after(script).turn(None).live.map(|live| (live.prompt_id, live.state));
-    assert_eq!(live("say hi"), None);
-    assert_eq!(live("admit A; admit B"), Some(("A".into(), PromptState::Running)));
-    assert_eq!(live("admit A 10; admit B; wait 10"), Some(("B".into(), PromptState::Queued)));
-    let newest = after("admit A; settle A end_turn; admit B; fail B").turn(None).overlay.unwrap();
-    assert_eq!(newest.prompt_id, "B");
-}
-
-#[test]
-fn a_poll_never_shows_a_published_outcome_as_unfinished() {
-    let session = after("admit A 10; wait 10");
-    let view = session.turn(Some("A"));
-    assert!(view.live.is_none() && session.pending().is_empty());
-    assert_eq!(view.overlay.unwrap().terminal.code(), Some("prompt_deadline_exceeded"));
-}
-
-#[test]
-fn texts_are_kept_by_outcome() {
-    let ended = |script: &str| after(script).turn(Some("A")).overlay.unwrap();
-    let text = |clipped: Option<crate::Clipped>| clipped.map(|clipped| clipped.text);
-    let completed = ended("admit A; say look: ; call c; done c; say done; settle A end_turn");
-    assert_eq!((text(completed.result_text), completed.partial_text), (Some("done".into()), None));
-    let cancelled = ended("admit A; say half; cancel; settle A end_turn");
-    assert_eq!((cancelled.result_text, text(cancelled.partial_text)), (None, Some("half".into())));
-    let lost = ended("admit A; say half; lost");
-    assert_eq!((lost.result_text, text(lost.partial_text)), (None, Some("half".into())));
-    let silent = ended("admit A; settle A end_turn");
-    assert_eq!((silent.result_text, silent.partial_text), (None, None));
-}
-
-#[test]
-fn only_what_certainly_never_reached_the_agent_may_be_sent_again() {
-    let written = |script: &str, id: &str| after(script).turn(Some(id)).overlay.unwrap().input_written.unwrap();
-    assert_eq!(written("admit A; settle A end_turn", "A"), InputWritten::Yes);
-    assert_eq!(written("admit A; fail A", "A"), InputWritten::Yes);
-    assert_eq!(written("admit A; hostfail A", "A"), InputWritten::No);
-    assert_eq!(written("admit A; lost", "A"), InputWritten::Maybe);
-    assert_eq!(written("admit A; exited", "A"), InputWritten::Yes);
-    assert_eq!(written("admit A; say hi; lost", "A"), InputWritten::Yes);
-    assert_eq!(written("admit A; shutdown", "A"), InputWritten::Yes);
-    for script in ["admit A; admit B; remove B", "admit A; admit B; lost", "admit A; admit B; close"] {
-        assert_eq!(written(script, "B"), InputWritten::No, "{script}");
-    }
-    assert_eq!(written("admit A; admit B 10; wait 10", "B"), InputWritten::No);
-}
-
-#[test]
-fn the_error_of_a_turn_is_remembered_until_one_succeeds() {
-    let code = |script: &str| after(script).status(0, 0, 0).turn_error.and_then(|error| error.code);
-    assert_eq!(code("admit A; fail A").as_deref(), Some("-32603"));
-    assert_eq!(code("admit A; fail A; admit B; cancel; settle B end_turn").as_deref(), Some("-32603"));
-    assert_eq!(code("admit A; fail A; admit B; settle B end_turn"), None);
-}
-
-#[test]
-fn what_a_poll_absorbs_never_touches_an_unfinished_prompt() {
-    let mut session = after("admit A; settle A end_turn; admit B");
-    let mut ended = session.turn(Some("A")).overlay.unwrap();
-    ended.terminal = Terminal::Cancelled { agent_stop_reason: None };
-    session.absorb(ended.clone());
-    assert_eq!(session.turn(Some("A")).overlay, Some(ended.clone()));
-    ended.prompt_id = "B".into();
-    session.absorb(ended);
-    assert_eq!(session.turn(Some("B")).overlay, None);
-}
-
-#[test]
-fn a_session_is_busy_until_its_agent_is() {
-    let busy = |script: &str| after(script).status(0, 0, 0).has_active_prompt;
-    assert!(!busy("say hi"));
-    assert!(busy("admit A"));
-    assert!(busy("admit A 10; wait 10"), "released, and still at work");
-    assert!(!busy("admit A; settle A end_turn"));
 }

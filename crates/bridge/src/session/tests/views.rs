@@ -1,0 +1,233 @@
+//! What can be seen of a session, and what it says is due.
+
+use super::notation::{Play, after, check};
+use crate::input::Input;
+use crate::{Clipped, InputWritten, PromptState, Terminal};
+
+/// What is due after a script, and when.
+fn due(script: &str) -> Option<(u64, String)> {
+    let mut play = Play::new();
+    for statement in script.split(';') {
+        play.act(statement);
+    }
+    play.session.due().map(|(at_ms, input)| match input {
+        Input::DeadlineExpired { prompt_id } => (at_ms, format!("deadline {prompt_id}")),
+        Input::SettleOver => (at_ms, "settle".to_owned()),
+        Input::EndOver => (at_ms, "end".to_owned()),
+        other => panic!("{other:?} does not happen by itself"),
+    })
+}
+
+#[test]
+fn nothing_is_due_in_a_session_without_deadlines() {
+    assert_eq!(due("admit A; admit B; cancel"), None);
+    assert_eq!(due("lost"), None);
+}
+
+#[test]
+fn the_nearest_deadline_is_due_first_whether_its_prompt_runs_or_waits() {
+    assert_eq!(due("admit A 100; admit B 300"), Some((100, "deadline A".into())));
+    assert_eq!(due("admit A 300; admit B 100"), Some((100, "deadline B".into())));
+    assert_eq!(due("admit A; wait 50; admit B 100"), Some((150, "deadline B".into())), "counted from admission");
+}
+
+#[test]
+fn a_prompt_that_is_over_has_no_deadline() {
+    assert_eq!(due("admit A 100; settle A end_turn"), None);
+    assert_eq!(due("admit A; admit B 100; remove B"), None);
+    assert_eq!(due("admit A 100; wait 100"), None, "though the agent still holds it");
+}
+
+#[test]
+fn a_closing_session_waits_first_for_its_turn_and_then_for_its_agent() {
+    assert_eq!(due("wait 7; admit A 100; close"), Some((1_007, "settle".into())));
+    assert_eq!(due("wait 7; close"), Some((507, "end".into())));
+    assert_eq!(due("admit A; close; wait 3; settle A end_turn"), Some((503, "end".into())));
+    assert_eq!(due("admit A; kill"), Some((500, "end".into())));
+}
+
+#[test]
+fn current_is_the_running_prompt_then_the_head_of_the_queue_then_the_newest_outcome() {
+    let live = |script: &str| after(script).turn(None).live.map(|live| (live.prompt_id, live.state));
+    assert_eq!(live("say hi"), None);
+    assert_eq!(live("admit A; admit B"), Some(("A".into(), PromptState::Running)));
+    assert_eq!(live("admit A 10; admit B; wait 10"), Some(("B".into(), PromptState::Queued)));
+    let newest = after("admit A; settle A end_turn; admit B; fail B").turn(None).overlay.unwrap();
+    assert_eq!(newest.prompt_id, "B");
+}
+
+#[test]
+fn a_poll_never_shows_a_published_outcome_as_unfinished() {
+    let session = after("admit A 10; wait 10");
+    let view = session.turn(Some("A"));
+    assert!(view.live.is_none() && session.pending().is_empty());
+    assert_eq!(view.overlay.unwrap().terminal.code(), Some("prompt_deadline_exceeded"));
+}
+
+#[test]
+fn an_ended_prompt_keeps_its_three_times() {
+    let ended = after("wait 1; admit A; admit B; wait 10; settle A end_turn; wait 100; settle B end_turn");
+    let ended = ended.turn(Some("B")).overlay.unwrap();
+    assert_eq!((ended.queued_at_ms, ended.started_at_ms, ended.ended_at_ms), (Some(1), Some(11), 111));
+    let removed = after("admit A; wait 5; admit B; wait 5; remove B").turn(Some("B")).overlay.unwrap();
+    assert_eq!((removed.queued_at_ms, removed.started_at_ms, removed.ended_at_ms), (Some(5), None, 10));
+}
+
+#[test]
+fn a_silent_turn_shows_since_when() {
+    let heard = |script: &str| after(script).turn(None).live.unwrap().heard_at_ms;
+    assert_eq!(heard("admit A; wait 50"), None);
+    assert_eq!(heard("admit A; wait 50; say hi; wait 50"), Some(50));
+    assert_eq!(heard("admit A; wait 50; ask q; wait 50"), Some(50));
+}
+
+#[test]
+fn texts_are_kept_by_outcome() {
+    let ended = |script: &str| after(script).turn(Some("A")).overlay.unwrap();
+    let text = |clipped: Option<Clipped>| clipped.map(|clipped| clipped.text);
+    let completed = ended("admit A; say look: ; call c; done c; say done; settle A end_turn");
+    assert_eq!((text(completed.result_text), completed.partial_text), (Some("done".into()), None));
+    let cancelled = ended("admit A; say half; cancel; settle A end_turn");
+    assert_eq!((cancelled.result_text, text(cancelled.partial_text)), (None, Some("half".into())));
+    let lost = ended("admit A; say half; lost");
+    assert_eq!((lost.result_text, text(lost.partial_text)), (None, Some("half".into())));
+    let silent = ended("admit A; settle A end_turn");
+    assert_eq!((silent.result_text, silent.partial_text), (None, None));
+}
+
+#[test]
+fn what_an_agent_says_after_its_callers_deadline_is_nobodys_answer() {
+    let session =
+        after("admit A 10; say half; wait 10; admit B; say more; settle A end_turn; say B; settle B end_turn");
+    let text = |id| {
+        let ended = session.turn(Some(id)).overlay.unwrap();
+        ended.result_text.or(ended.partial_text).map(|clipped| clipped.text)
+    };
+    assert_eq!((text("A").as_deref(), text("B").as_deref()), (Some("half"), Some("B")));
+}
+
+#[test]
+fn only_what_certainly_never_reached_the_agent_may_be_sent_again() {
+    let written = |script: &str, id: &str| after(script).turn(Some(id)).overlay.unwrap().input_written.unwrap();
+    assert_eq!(written("admit A; settle A end_turn", "A"), InputWritten::Yes);
+    assert_eq!(written("admit A; fail A", "A"), InputWritten::Yes);
+    assert_eq!(written("admit A; hostfail A", "A"), InputWritten::No);
+    assert_eq!(written("admit A; lost", "A"), InputWritten::Maybe);
+    assert_eq!(written("admit A; exited", "A"), InputWritten::Yes);
+    assert_eq!(written("admit A; say hi; lost", "A"), InputWritten::Yes);
+    assert_eq!(written("admit A; ask q; lost", "A"), InputWritten::Yes);
+    assert_eq!(written("admit A; shutdown", "A"), InputWritten::Yes);
+    for script in ["admit A; admit B; remove B", "admit A; admit B; lost", "admit A; admit B; close"] {
+        assert_eq!(written(script, "B"), InputWritten::No, "{script}");
+    }
+    assert_eq!(written("admit A; admit B 10; wait 10", "B"), InputWritten::No);
+}
+
+#[test]
+fn the_error_of_a_turn_is_remembered_until_one_succeeds() {
+    let code = |script: &str| after(script).status(0, 0, 0).turn_error.and_then(|error| error.code);
+    assert_eq!(code("admit A; fail A").as_deref(), Some("-32603"));
+    assert_eq!(code("admit A; fail A; admit B; cancel; settle B end_turn").as_deref(), Some("-32603"));
+    assert_eq!(code("admit A; fail A; admit B; settle B end_turn"), None);
+}
+
+#[test]
+fn what_a_poll_absorbs_never_touches_an_unfinished_prompt() {
+    let mut session = after("admit A; settle A end_turn; admit B");
+    let mut ended = session.turn(Some("A")).overlay.unwrap();
+    ended.terminal = Terminal::Cancelled { agent_stop_reason: None };
+    session.absorb(ended.clone());
+    assert_eq!(session.turn(Some("A")).overlay, Some(ended.clone()));
+    ended.prompt_id = "B".into();
+    session.absorb(ended);
+    assert_eq!(session.turn(Some("B")).overlay, None);
+}
+
+#[test]
+fn an_absorbed_outcome_does_not_change_what_the_next_admission_of_that_id_hears() {
+    let mut play = Play::new();
+    play.act("admit A");
+    play.act("settle A end_turn");
+    let mut ended = play.session.turn(Some("A")).overlay.unwrap();
+    ended.result_text = Some(Clipped::new("from the transcript", 100));
+    play.session.absorb(ended);
+    assert_eq!(play.act("admit A").iter().map(super::notation::word).collect::<Vec<_>>(), ["known true"]);
+}
+
+#[test]
+fn a_session_is_busy_until_its_agent_is_not() {
+    let busy = |script: &str| after(script).status(0, 0, 0).has_active_prompt;
+    assert!(!busy("say hi"));
+    assert!(busy("admit A"));
+    assert!(busy("admit A 10; wait 10"), "released, and still at work");
+    assert!(!busy("admit A; settle A end_turn"));
+}
+
+#[test]
+fn a_status_counts_and_dates_what_happened() {
+    let status = after("admit A; admit B; ask q; wait 20; settle A end_turn; wait 5").status(3, 2, 1);
+    assert_eq!((status.created_at_ms, status.client_count, status.subscriber_count), (3, 2, 1));
+    assert_eq!((status.updated_at_ms, status.active_at_ms), (Some(20), 20));
+    assert_eq!((status.pending_prompt_count, status.pending_permissions.len(), status.closing), (1, 0, false));
+    let status = after("ask q; settle A end_turn; admit A; close").status(0, 0, 0);
+    assert_eq!((status.late_answers, status.closing, status.pending_permissions.len()), (1, true, 0));
+}
+
+#[test]
+fn a_sign_of_life_counts_as_activity_but_never_backwards() {
+    let mut session = after("wait 10; admit A");
+    session.note_activity(5);
+    assert_eq!(session.status(0, 0, 0).active_at_ms, 10);
+    session.note_activity(15);
+    assert_eq!(session.status(0, 0, 0).active_at_ms, 15);
+}
+
+#[test]
+fn a_request_is_known_before_and_after_its_decision() {
+    let knows = |script: &str| after(script).knows_permission("q");
+    assert!(!knows("ask p"));
+    assert!(knows("ask q"));
+    assert!(knows("ask q; vote q yes"));
+    assert!(knows("ask q; lost"));
+}
+
+#[test]
+fn after_its_streams_have_ended_a_session_answers_and_tells_nobody() {
+    check(&[
+        ("ask q", "ask q"),
+        ("kill", "ok, > verdict q cancelled, resolved q cancelled, died killed, end, > close session_killed"),
+        ("vote q yes", "too late cancelled"),
+        ("say late", ""),
+        ("ask p", "> verdict p cancelled"),
+        ("odd", "> unsupported odd"),
+        ("lost", "forget"),
+        ("ask p", ""),
+        ("odd", ""),
+        ("remove A", "gone"),
+        ("close", "gone"),
+    ]);
+}
+
+#[test]
+fn a_closing_session_still_tells_what_its_last_turn_says() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("close", "ok, > cancel"),
+        ("say last words", "update A"),
+        ("ask q", "> verdict q cancelled"),
+        ("fail A", "record A cancelled, complete A cancelled, > close session_closed"),
+        ("say afterwords", "update"),
+        ("exited", "closed client_close, end, forget"),
+    ]);
+}
+
+#[test]
+fn a_kill_does_not_wait_for_a_close() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("close", "ok, > cancel"),
+        ("kill", "ok, record A error session_killed, error A session_killed, died killed, end, > close session_killed"),
+        ("settle A end_turn", ""),
+        ("wait 500", "forget"),
+    ]);
+}

@@ -9,7 +9,7 @@ use std::slice;
 use crate::ledger::Durability;
 use crate::open::{self, Opened};
 use crate::record::Record;
-use crate::sealed::{self, Outcome};
+use crate::sealed::{self, Outcome, Place};
 use crate::wire;
 
 /// Why a record was not appended, or not as safely as was asked.
@@ -89,17 +89,26 @@ impl From<io::Error> for AppendError {
 
 /// A ledger that is kept open for appending, for many records in a row.
 ///
-/// It looks at the file's last byte before every write, as a single append does, so others may append in between. It
+/// Others may append in between: it looks at the file's last byte before a write, as a single append does, unless the
+/// file still ends where its own last line ended. It
 /// follows its file through a rename; when the file was removed, the next append makes a new one in its place.
 #[derive(Debug)]
 pub struct Appender {
     path: PathBuf,
     durability: Durability,
-    file: Option<File>,
+    file: Option<Kept>,
     /// Folders that were made for the file and are not known to be on disk.
     unsynced_folders: Vec<PathBuf>,
     /// The LF of the seal, then the lines: kept, so that its memory is.
     sealed: String,
+}
+
+/// The file of an append that went well.
+#[derive(Debug)]
+struct Kept {
+    file: File,
+    /// Where the last line ended: while the file is that long, its last byte is known.
+    len_bytes: u64,
 }
 
 impl Appender {
@@ -141,11 +150,12 @@ impl Appender {
         }
         self.encode(records)?;
         for _ in 0..open::ATTEMPTS_MAX {
-            let file = self.open(expected_bytes)?;
-            match sealed::append(&file, self.sealed.as_bytes(), expected_bytes)? {
-                Outcome::Written { behind_bytes } => {
-                    self.sync(&file, behind_bytes)?;
-                    self.file = Some(file);
+            let Kept { file, len_bytes: sealed_at_bytes } = self.open(expected_bytes)?;
+            let place = Place { expected_bytes, sealed_at_bytes };
+            match sealed::append(&file, self.sealed.as_bytes(), place)? {
+                Outcome::Written { from_bytes, len_bytes } => {
+                    self.sync(&file, from_bytes)?;
+                    self.file = Some(Kept { file, len_bytes });
                     return Ok(());
                 }
                 Outcome::Removed => {}
@@ -168,9 +178,9 @@ impl Appender {
     }
 
     /// The file, from the last append or from its path. Taken out: it goes back only after an append that went well.
-    fn open(&mut self, expected_bytes: Option<u64>) -> Result<File, AppendError> {
-        if let Some(file) = self.file.take() {
-            return Ok(file);
+    fn open(&mut self, expected_bytes: Option<u64>) -> Result<Kept, AppendError> {
+        if let Some(kept) = self.file.take() {
+            return Ok(kept);
         }
         let opened = match expected_bytes {
             // A file that is missing must not be made only to find that it has not the length.
@@ -181,17 +191,17 @@ impl Appender {
         };
         let Opened { file, made_folders } = opened;
         self.unsynced_folders.extend(made_folders);
-        Ok(file)
+        Ok(Kept { file, len_bytes: 0 })
     }
 
     /// IMPORTANT: the file's first record syncs the folder too, also when another process made the file, because that
     /// one may have died before it came to it.
-    fn sync(&mut self, file: &File, behind_bytes: u64) -> Result<(), AppendError> {
+    fn sync(&mut self, file: &File, from_bytes: u64) -> Result<(), AppendError> {
         if self.durability == Durability::Process {
             return Ok(());
         }
         file.sync_data().map_err(AppendError::NotSynced)?;
-        if behind_bytes == 0 || !self.unsynced_folders.is_empty() {
+        if from_bytes == 0 || !self.unsynced_folders.is_empty() {
             open::sync_folders(&self.path, &self.unsynced_folders).map_err(AppendError::NotSynced)?;
             self.unsynced_folders.clear();
         }

@@ -7,11 +7,21 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use crate::append::AppendError;
 use crate::lock;
 
+/// What the caller knows of the place to write to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    /// The only length at which the bytes are wanted.
+    pub(crate) expected_bytes: Option<u64>,
+    /// A length at which the last byte is known to be an LF, or to be none at all.
+    pub(crate) sealed_at_bytes: u64,
+}
+
 /// What came of an attempt to write.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The bytes are in the file, behind `behind_bytes` that were there before.
-    Written { behind_bytes: u64 },
+    /// The bytes are in the file, which was as long as the first and is as long as the second. Writers that know no lock
+    /// may have made it longer.
+    Written { from_bytes: u64, len_bytes: u64 },
     /// The file has no name any more: what is written to it is lost with the last one who holds it open.
     Removed,
 }
@@ -19,10 +29,9 @@ pub(crate) enum Outcome {
 /// Appends to `file` in one write call. `sealed` begins with the LF that closes a torn tail; it is left out when the
 /// file is empty or ends with one already.
 ///
-/// With `expected_bytes`, only if the file has that length. The lock makes look and write one step against everybody
-/// who takes it; against others (and where there are no locks) the write itself is still whole, because the descriptor
-/// appends.
-pub(crate) fn append(file: &File, sealed: &[u8], expected_bytes: Option<u64>) -> Result<Outcome, AppendError> {
+/// The lock makes looking and writing one step against everybody who takes it; against others (and where there are no
+/// locks) the write itself is still whole, because the descriptor appends.
+pub(crate) fn append(file: &File, sealed: &[u8], place: Place) -> Result<Outcome, AppendError> {
     let _held = lock::hold(file);
     let metadata = file.metadata()?;
     if !metadata.is_file() {
@@ -31,15 +40,16 @@ pub(crate) fn append(file: &File, sealed: &[u8], expected_bytes: Option<u64>) ->
     if metadata.nlink() == 0 {
         return Ok(Outcome::Removed);
     }
-    let behind_bytes = metadata.len();
-    if let Some(expected_bytes) = expected_bytes
-        && expected_bytes != behind_bytes
+    let found_bytes = metadata.len();
+    if let Some(expected_bytes) = place.expected_bytes
+        && expected_bytes != found_bytes
     {
-        return Err(AppendError::Changed { expected_bytes, found_bytes: behind_bytes });
+        return Err(AppendError::Changed { expected_bytes, found_bytes });
     }
-    let from = if is_torn(file, behind_bytes)? { 0 } else { 1 };
-    write_once(file, &sealed[from..])?;
-    Ok(Outcome::Written { behind_bytes })
+    let is_torn = found_bytes != place.sealed_at_bytes && is_torn(file, found_bytes)?;
+    let bytes = if is_torn { sealed } else { &sealed[1..] };
+    write_once(file, bytes)?;
+    Ok(Outcome::Written { from_bytes: found_bytes, len_bytes: found_bytes + bytes.len() as u64 })
 }
 
 /// Whether the file ends inside a line.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::append::AppendError;
 use crate::lock;
 use crate::open;
-use crate::sealed::{self, Outcome};
+use crate::sealed::{self, Outcome, Place};
 
 /// What a ledger's name ends with.
 pub const SUFFIX: &str = ".ledger.jsonl";
@@ -162,7 +162,7 @@ fn merge(from: &Path, to: &Path) -> io::Result<()> {
 fn append_synced(to: &Path, sealed: &[u8]) -> io::Result<()> {
     for _ in 0..open::ATTEMPTS_MAX {
         let opened = open::existing_or_new(to)?;
-        let outcome = sealed::append(&opened.file, sealed, None).map_err(into_io)?;
+        let outcome = sealed::append(&opened.file, sealed, Place::default()).map_err(into_io)?;
         if outcome != Outcome::Removed {
             opened.file.sync_all()?;
             return open::sync_folders(to, &opened.made_folders);

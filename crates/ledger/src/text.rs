@@ -1,28 +1,34 @@
 //! JSON strings: decoded as a browser decodes them, quoted as a browser quotes them.
 
+use std::borrow::Cow;
+
 /// The bytes between the quotes of a string whose grammar the scanner has checked.
 #[derive(Clone, Copy)]
 pub(crate) struct Text<'a> {
     raw: &'a [u8],
-    escaped: bool,
 }
 
 impl<'a> Text<'a> {
-    /// `raw` are the bytes between the quotes; `escaped` says whether there is a backslash among them.
-    pub(crate) fn new(raw: &'a [u8], escaped: bool) -> Self {
-        Self { raw, escaped }
+    pub(crate) fn new(raw: &'a [u8]) -> Self {
+        Self { raw }
     }
 
     /// Whether the decoded text is `word`.
     pub(crate) fn is(&self, word: &str) -> bool {
-        if self.escaped { self.decode() == word } else { self.raw == word.as_bytes() }
+        *self.bytes() == *word.as_bytes()
+    }
+
+    /// The text without its escapes, as bytes to be compared with plain words: no such word holds a byte that would have
+    /// to be replaced, so bytes that are not UTF-8 are left as they are.
+    pub(crate) fn bytes(&self) -> Cow<'a, [u8]> {
+        if self.raw.contains(&b'\\') { Cow::Owned(self.decode().into_bytes()) } else { Cow::Borrowed(self.raw) }
     }
 
     /// The text with its escapes resolved. Half a surrogate pair and bytes that are not UTF-8 become U+FFFD each.
     pub(crate) fn decode(&self) -> String {
         let mut decoded = String::with_capacity(self.raw.len());
         let mut rest = self.raw;
-        while let Some(at) = self.next_escape(rest) {
+        while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
             push_lossy(&mut decoded, &rest[..at]);
             let (character, length) = unescape(&rest[at..]);
             decoded.push(character);
@@ -30,13 +36,6 @@ impl<'a> Text<'a> {
         }
         push_lossy(&mut decoded, rest);
         decoded
-    }
-
-    fn next_escape(&self, rest: &[u8]) -> Option<usize> {
-        if !self.escaped {
-            return None;
-        }
-        rest.iter().position(|byte| *byte == b'\\')
     }
 }
 
@@ -76,7 +75,10 @@ fn push_escape(json: &mut String, byte: u8) {
 }
 
 fn push_lossy(decoded: &mut String, bytes: &[u8]) {
-    decoded.push_str(&String::from_utf8_lossy(bytes));
+    match str::from_utf8(bytes) {
+        Ok(text) => decoded.push_str(text),
+        Err(_) => decoded.push_str(&String::from_utf8_lossy(bytes)),
+    }
 }
 
 /// The character of the escape that `rest` begins with, and the length of that escape in bytes.
@@ -118,7 +120,7 @@ mod tests {
     use super::*;
 
     fn decode(raw: &[u8]) -> String {
-        Text::new(raw, raw.contains(&b'\\')).decode()
+        Text::new(raw).decode()
     }
 
     #[test]
@@ -171,11 +173,11 @@ mod tests {
 
     #[test]
     fn a_word_is_recognised_in_any_spelling_and_only_whole() {
-        assert!(Text::new(b"promptId", false).is("promptId"));
-        assert!(Text::new(br"prompt\u0049d", true).is("promptId"));
-        assert!(!Text::new(b"promptI", false).is("promptId"));
-        assert!(!Text::new(b"promptId ", false).is("promptId"));
-        assert!(!Text::new(b"PromptId", false).is("promptId"));
+        assert!(Text::new(b"promptId").is("promptId"));
+        assert!(Text::new(br"prompt\u0049d").is("promptId"));
+        assert!(!Text::new(b"promptI").is("promptId"));
+        assert!(!Text::new(b"promptId ").is("promptId"));
+        assert!(!Text::new(b"PromptId").is("promptId"));
     }
 
     #[test]

@@ -64,19 +64,18 @@ struct Members<'a> {
 
 impl<'a> Members<'a> {
     fn set(&mut self, key: Text<'a>, value: Value<'a>) {
-        let slots = [
-            ("v", &mut self.version),
-            ("promptId", &mut self.prompt_id),
-            ("state", &mut self.state),
-            ("terminal", &mut self.terminal),
-            ("tailUuid", &mut self.tail_uuid),
-            ("code", &mut self.code),
-            ("stopReason", &mut self.stop_reason),
-            ("at", &mut self.at),
-        ];
-        if let Some((_, slot)) = slots.into_iter().find(|(name, _)| key.is(name)) {
-            *slot = Some(value);
-        }
+        let slot = match &*key.bytes() {
+            b"v" => &mut self.version,
+            b"promptId" => &mut self.prompt_id,
+            b"state" => &mut self.state,
+            b"terminal" => &mut self.terminal,
+            b"tailUuid" => &mut self.tail_uuid,
+            b"code" => &mut self.code,
+            b"stopReason" => &mut self.stop_reason,
+            b"at" => &mut self.at,
+            _ => return,
+        };
+        *slot = Some(value);
     }
 
     fn into_record(self) -> Option<Record> {

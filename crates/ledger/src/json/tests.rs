@@ -176,3 +176,25 @@ fn a_container_is_closed_by_its_own_bracket() {
     check(&[(r#"{"a":[[{"b":[{"c":{}}]}],{}],"d":1}"#, "a? d#1")]);
     check_malformed(&[r#"{"a":[{]}}"#, r#"{"a":[[{"b":[}]]]}"#, r#"{"a":{"b":[]]}"#, r#"{"a":[}}"#]);
 }
+
+#[test]
+fn eight_bytes_are_plain_exactly_when_each_of_them_is() {
+    let is_special = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+    for neighbour in [b' ', b'!', b'#', b'[', b']', 0x7f, 0x80, 0xa2, 0xdc, 0xff, 0x00, b'"', b'\\'] {
+        for (byte, place) in (0..=u8::MAX).flat_map(|byte| (0..8).map(move |place| (byte, place))) {
+            let mut eight = [neighbour; 8];
+            eight[place] = byte;
+            let expected = eight.into_iter().any(is_special);
+            assert_eq!(has_special(u64::from_le_bytes(eight)), expected, "{eight:x?}");
+        }
+    }
+}
+
+#[test]
+fn a_string_ends_at_its_quote_wherever_that_stands() {
+    for length in 0..40 {
+        let text = "\u{e9}x".repeat(length);
+        assert_eq!(seen(format!(r#"{{"a":"{text}","{text}":1}}"#).as_bytes()), format!("a={text} {text}#1"));
+        check_malformed(&[&format!("{{\"a\":\"{text}\u{1}\"}}"), &format!("{{\"a\":\"{text}")]);
+    }
+}

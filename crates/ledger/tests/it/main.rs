@@ -1,4 +1,5 @@
 //! The ledger through its public surface.
+#![expect(clippy::unwrap_used, reason = "a test helper fails by panicking")]
 
 mod child;
 mod failures;

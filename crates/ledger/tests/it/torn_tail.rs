@@ -1,6 +1,7 @@
 //! A tail that was torn anywhere: cut, reopen, append, read.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 
 use turnd_ledger::{Fact, Ledger, Record, Terminal, dangling};
 
@@ -124,6 +125,20 @@ fn the_seal_is_one_newline_and_only_where_one_is_missing() {
         let expected = [before, seal.as_bytes(), line.as_bytes()].concat();
         assert_eq!(fs::read(ledger.path()).unwrap(), expected, "{before:x?}");
     }
+}
+
+#[test]
+fn an_appender_seals_what_another_writer_left_torn_between_two_of_its_records() {
+    let scratch = Scratch::new();
+    let ledger = scratch.ledger();
+    let mut appender = ledger.appender();
+    for (record, tear) in [("A", ""), ("B", "{\"v\":1"), ("C", "\r"), ("D", "x\n"), ("E", "")] {
+        appender.append(&Record::cancelled(record, 1)).unwrap();
+        OpenOptions::new().append(true).open(ledger.path()).unwrap().write_all(tear.as_bytes()).unwrap();
+    }
+    let line = |id: &str| Record::cancelled(id, 1).to_line();
+    let expected = [&line("A"), &line("B"), "{\"v\":1", &line("C"), "\r", &line("D"), "x", &line("E"), ""].join("\n");
+    assert_eq!(fs::read_to_string(ledger.path()).unwrap(), expected);
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub(crate) fn is_white_space(byte: u8) -> bool {
 /// borrow can only come from a byte that is itself special, so it cannot make the answer wrong.
 fn has_special(eight: u64) -> bool {
     const EACH: u64 = 0x0101_0101_0101_0101;
-    let below = |word: u64, limit: u8| word.wrapping_sub(EACH * u64::from(limit)) & !word & EACH * 0x80;
+    let below = |word: u64, limit: u8| word.wrapping_sub(EACH * u64::from(limit)) & !word & (EACH * 0x80);
     let equal = |byte: u8| below(eight ^ (EACH * u64::from(byte)), 1);
     (below(eight, b' ') | equal(b'"') | equal(b'\\')) != 0
 }

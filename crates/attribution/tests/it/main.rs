@@ -1,5 +1,7 @@
 //! The public surface of the crate, held against cases, recorded sessions and torn files.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 extern crate turnd_attribution as attribution;
 
 mod agreement;

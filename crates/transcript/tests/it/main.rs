@@ -1,5 +1,7 @@
 //! The public surface of the crate, held against recorded sessions, written files and torn ones.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 extern crate turnd_transcript as transcript;
 
 mod agreement;

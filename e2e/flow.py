@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 AGENTS = ROOT / ".e2e"
@@ -348,6 +349,9 @@ def run(name, flows):
         except FlowFailed as failure:
             failed.append(title)
             print(f"  FAILED: {failure}", flush=True)
+        except Exception:  # a shape nobody foresaw is a failure of this flow, not of the rest
+            failed.append(title)
+            print(f"  FAILED: {traceback.format_exc()}", flush=True)
     if failed or not chosen:
         sys.exit(f"{name}: {len(failed)} of {len(chosen)} flows failed" if chosen else f"{name}: no such flow")
     print(f"{name}: {len(chosen)} flows hold")

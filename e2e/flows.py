@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from flow import Session, kill, same, saw, text_said, until
+from flow import FlowFailed, Session, kill, same, saw, text_said, until
 
 
 def vote_for(option):
@@ -221,6 +221,79 @@ def only_the_daemon_is_killed(stage):
     saw("and so has the history", turn.whole_text in "".join(lines), lines)
 
 
+def the_daemon_is_killed_while_a_question_is_open(stage):
+    agent, daemon = stage.agent, stage.turnd()
+    session = Session.create(daemon)
+    events = session.events(0)
+    prompt_id = session.prompt(agent.asking())["promptId"]
+    asked(events, prompt_id)
+    daemon.kill()
+    until("the host to record the end of the turn", lambda: session.turn_result(prompt_id))
+    saw("the host answered for the people who could not, and the turn ended")
+    stage.nothing_is_left()
+    session = Session.load(stage.turnd(), session.id)
+    same("the load gives its outcome", session.terminals(), [(prompt_id, "completed", "end_turn")])
+
+
+def the_host_is_killed(stage):
+    agent, daemon = stage.agent, stage.turnd()
+    session = Session.create(daemon)
+    events = session.events(0)
+    running, queued = (session.prompt(agent.asking())["promptId"] for _ in range(2))
+    asked(events, running)
+    kill(stage.host_processes())
+    for prompt_id, name in ((running, "running"), (queued, "queued")):
+        same(f"the {name} prompt ended", ending(events.terminal(prompt_id)), ("turn_error", "channel_closed"))
+    events.end()
+    until("the agent to be gone", lambda: not stage.agent_processes())
+    saw("the agent did not outlive its host")
+    session = Session.load(daemon, session.id)
+    events = session.events(session.opened["lastEventId"])
+    same("the session goes on", ending(one_turn(session, events, agent)[1]), ("turn_complete", "end_turn"))
+
+
+def a_prompt_is_sent_again(stage):
+    agent, daemon = stage.agent, stage.turnd()
+    session = Session.create(daemon)
+    events = session.events(0)
+    body = {"prompt": [{"type": "text", "text": agent.asking()}], "promptId": "order-66:first"}
+    first = session.ask(202, "POST", "/prompt", body)
+    same("the client's own id was taken", first["promptId"], "order-66:first")
+    again = session.ask(202, "POST", "/prompt", body)
+    same(
+        "sent again while it runs, it is the same prompt",
+        (again["promptId"], again["replayed"]),
+        (first["promptId"], True),
+    )
+    request = asked(events, first["promptId"])
+    session.ask(200, "POST", f"/permission/{request}", vote_for(agent.allow))
+    events.terminal(first["promptId"])
+    session.ask(202, "POST", "/prompt", body)
+    stage.home.kill()
+    session = Session.load(stage.turnd(), session.id)
+    status, answer = session.call("POST", "/prompt", body)
+    saw("after kill -9 and load it is still known", status == 202 and answer["replayed"], answer)
+    other = body | {"prompt": [{"type": "text", "text": "something else"}]}
+    status, answer = session.call("POST", "/prompt", other)
+    saw("other words under that id are refused", status == 409 and answer["code"] == "prompt_id_conflict", answer)
+    same("it ran once", facts(session), [(first["promptId"], "in_flight"), (first["promptId"], "completed")])
+
+
+def a_second_daemon(stage):
+    daemon = stage.turnd()
+    try:
+        stage.turnd()
+    except FlowFailed as refusal:
+        saw(
+            "a second daemon on the store is refused with the first one's pid",
+            str(daemon.process.pid) in str(refusal),
+            str(refusal),
+        )
+    else:
+        saw("a second daemon on the store is refused", False)
+    saw("the first one does not mind", daemon.ask(200, "GET", "/health") == {"status": "ok"})
+
+
 def a_graceful_end(stage):
     agent, daemon = stage.agent, stage.turnd()
     session = Session.create(daemon)
@@ -313,6 +386,10 @@ ALL = [
     ("kill -9 of everything in the middle of a turn", everything_is_killed_in_the_middle_of_a_turn),
     ("kill -9 of everything with a prompt waiting", everything_is_killed_with_a_prompt_waiting),
     ("kill -9 of the daemon alone", only_the_daemon_is_killed),
+    ("kill -9 of the daemon while a question is open", the_daemon_is_killed_while_a_question_is_open),
+    ("kill -9 of the host", the_host_is_killed),
     ("kill -9 of the agent", the_agent_is_killed),
+    ("a prompt is sent again", a_prompt_is_sent_again),
+    ("a second daemon on the store", a_second_daemon),
     ("a graceful end", a_graceful_end),
 ]

@@ -59,7 +59,22 @@ def a_daemon_that_comes_back_too_early(stage):
     same("then it is, with the exact outcome", told, [(prompt_id, "completed", "end_turn")])
 
 
+def a_tool_runs_when_the_session_is_closed(stage):
+    session = Session.create(stage.turnd())
+    events = session.events(0)
+    prompt_id = session.prompt("do: shell touch begun && sleep 1000")["promptId"]
+    request = flows.asked(events, prompt_id)
+    session.ask(200, "POST", f"/permission/{request}", flows.vote_for(stage.agent.allow))
+    until("the tool to run", lambda: (stage.home.workspace / "begun").exists())
+    saw("the agent's tool runs", any("sleep 1000" in line for line in stage.home.processes().values()))
+    session.ask(204, "DELETE", "")
+    same("the close ended its prompt", flows.ending(events.terminal(prompt_id)), ("turn_complete", "cancelled"))
+    until("the tool to be gone", lambda: list(stage.home.processes()) == [stage.daemon.process.pid])
+    saw("nothing but the daemon is left, the tool neither")
+
+
 OWN = [
+    ("a tool runs when the session is closed", a_tool_runs_when_the_session_is_closed),
     ("a model that fails", a_model_that_fails),
     ("the agent remembers after a kill", the_agent_remembers),
     ("a daemon that comes back too early", a_daemon_that_comes_back_too_early),

@@ -42,6 +42,9 @@ class Stage:
         lines = self.home.processes().items()
         return [pid for pid, line in lines if self.agent.mark in line and line.split()[0].endswith("/node")]
 
+    def host_processes(self):
+        return [pid for pid, line in self.home.processes().items() if line.split()[1:2] == ["host"]]
+
     def nothing_is_left(self):
         until("every process of the tree to be gone", lambda: not self.home.processes())
         saw("nothing of the process tree is left")

@@ -110,9 +110,10 @@ class Daemon:
             [str(part) for part in command], cwd=home.workspace, env=environment, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
-        threading.Thread(target=self._read_log, daemon=True).start()
+        self._reader = threading.Thread(target=self._read_log, daemon=True)
+        self._reader.start()
         self.port = until("the daemon to say where it listens", self._port)
-        until("the daemon to be ready", lambda: self.call("GET", "/session/none/status")[0] != 503)
+        until("the daemon to be ready", self._ready)
 
     def _read_log(self):
         for line in self.process.stdout:
@@ -123,9 +124,18 @@ class Daemon:
             found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
             if found:
                 return int(found[1])
+        return self._lives()
+
+    def _ready(self):
+        try:
+            return self.call("GET", "/session/none/status")[0] != 503
+        except OSError:
+            return self._lives()
+
+    def _lives(self):
         if self.process.poll() is not None:
-            raise FlowFailed("the daemon ended before it listened:\n" + "\n".join(self.log[-20:]))
-        return None
+            self._reader.join(WAIT_SECONDS)
+            raise FlowFailed("the daemon ended at its start:\n" + "\n".join(self.log[-20:]))
 
     def call(self, method, path, body=None, client=None):
         """(status, parsed body or None)"""

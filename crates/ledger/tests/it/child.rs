@@ -15,7 +15,7 @@ pub(crate) enum Part {
     Append { writer: u32, records: u32 },
     /// Appends records `<number>`, many more than its caller waits for before it kills the child.
     AppendLong { durability: Durability },
-    /// Appends until the file may not grow, and expects first a short write or none, then a full disk.
+    /// Appends until the file may not grow, and expects a short write or none, and then a full disk.
     FillUp,
     /// Appends once and expects to be told that the place is read-only.
     FindReadOnly,
@@ -105,15 +105,22 @@ fn append_long(path: &Path, durability: Durability) {
 
 fn fill_up(path: &Path) {
     let ledger = Ledger::new(path, Durability::Process);
+    let before = ledger.read().unwrap().records.len();
     let mut appended = 0;
     let first = loop {
-        match ledger.append(&Record::cancelled(format!("fill-{appended}"), appended)) {
+        match ledger.append(&Record::cancelled(format!("fill-{appended}"), 1)) {
             Ok(()) => appended += 1,
             Err(error) => break error,
         }
         assert!(appended < 10_000, "no limit was met");
     };
-    assert!(matches!(first, AppendError::Short { .. } | AppendError::DiskFull), "{first:?}");
+    let after = ledger.read().unwrap();
+    assert_eq!(after.records.len(), before + appended, "what was answered with Ok is in the file, and nothing else");
+    match first {
+        AppendError::Short { written_bytes, line_bytes } => assert!(written_bytes < line_bytes),
+        AppendError::DiskFull => assert_eq!(after.dropped_lines, 0),
+        other => panic!("{other}"),
+    }
     let second = ledger.append(&Record::cancelled("never", 1));
     assert!(matches!(second, Err(AppendError::DiskFull)), "{second:?}");
 }

@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p turnd --bench daemon` prints one line a figure. Client and daemon share the machine's cores.
 
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on says where")]
+
 #[path = "../tests/it/http.rs"]
 mod http;
 

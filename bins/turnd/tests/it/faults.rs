@@ -1,10 +1,11 @@
 //! Bad input and broken files: a clear error with a code, a daemon that stays up, and nothing lost.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::json;
 
-use crate::world::{World, chats};
+use crate::world::{World, chats, until};
 
 #[test]
 fn an_agent_that_does_not_exist_is_named_and_the_daemon_stays_up() {
@@ -110,15 +111,37 @@ fn torn_tails_of_both_files_are_sealed_by_the_next_prompt() {
 }
 
 #[test]
-fn a_second_daemon_on_a_live_session_is_refused_with_the_owners_pid() {
-    let mut world = World::new();
+fn a_second_daemon_on_one_store_is_refused_with_the_owners_pid() {
+    let world = World::new();
+    let base = world.base();
+    let second = Command::new(env!("CARGO_BIN_EXE_turnd"))
+        .args(["serve", "--port", "0", "--store"])
+        .arg(base.join("store"))
+        .arg("--workspace")
+        .arg(base.join("workspace"))
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{words}");
+    assert!(words.contains(&world.pid().to_string()), "{words}");
+}
+
+#[test]
+fn a_session_whose_host_still_writes_is_refused_with_the_owners_pid_and_loads_when_it_has_ended() {
+    let mut world = World::with(&["--session-restore-timeout-ms", "300"]);
     let session = world.session();
-    let prompt = world.prompt(&session, "hello");
-    world.settle(&session, &prompt);
-    let mut second = world.second_daemon(&["--session-restore-timeout-ms", "300"]);
-    let (status, body) = second.call("POST", &format!("/session/{session}/load"), "{}");
+    let prompt = world.prompt(&session, "slow 1500");
+    world.until_chunk(&session, &prompt);
+    world.kill_daemon();
+    let path = format!("/session/{session}/load");
+    let (status, body) = world.call("POST", &path, "{}");
     assert_eq!((status, &body["code"]), (409, &json!("session_writer_conflict")), "{body}");
     assert!(body["pid"].as_u64().is_some(), "{body}");
+    let loaded = until("the host has ended", || {
+        let (status, body) = world.call("POST", &path, "{}");
+        (status == 200).then_some(body)
+    });
+    assert_eq!(loaded["promptTerminals"][0]["terminal"], "completed");
 }
 
 #[test]

@@ -35,12 +35,6 @@ impl Daemon {
         let address = line.split("http://").nth(1).unwrap().trim().parse().unwrap();
         Self { child, address }
     }
-
-    /// Signal 9, and the end awaited.
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
 }
 
 impl Drop for Daemon {

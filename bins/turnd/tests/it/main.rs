@@ -1,5 +1,7 @@
 //! Tests of the whole program and of the shape of the workspace.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 mod arrows;
 mod commands;
 mod faults;

@@ -50,11 +50,9 @@ impl World {
         Connection::open(self.daemon.address).try_call(method, path, body).map(|(status, _)| status)
     }
 
-    /// Another daemon on the same store, beside the first.
-    pub(crate) fn second_daemon(&self, flags: &[&str]) -> Second {
-        let daemon = Daemon::start(self.base.path(), flags);
-        let connection = Connection::open(daemon.address);
-        Second { _daemon: daemon, connection }
+    /// The daemon's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.daemon.child.id()
     }
 
     pub(crate) fn get(&mut self, path: &str) -> Value {
@@ -109,7 +107,8 @@ impl World {
 
     /// Kills the daemon with signal 9 and starts another one on the same store.
     pub(crate) fn kill_daemon(&mut self) {
-        self.daemon.kill();
+        self.daemon.child.kill().unwrap();
+        self.daemon.child.wait().unwrap();
         self.restart();
     }
 
@@ -154,19 +153,6 @@ impl World {
 
     pub(crate) fn until_dead(&self, family: &BTreeSet<u32>) {
         until("the processes are gone", || family.iter().all(|pid| !alive(*pid)).then_some(()));
-    }
-}
-
-/// A daemon beside the world's own.
-pub(crate) struct Second {
-    _daemon: Daemon,
-    connection: Connection,
-}
-
-impl Second {
-    pub(crate) fn call(&mut self, method: &str, path: &str, body: &str) -> (u16, Value) {
-        let (status, text) = self.connection.call(method, path, body);
-        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
     }
 }
 

@@ -77,15 +77,44 @@ fn the_ledger_needs_nothing_not_even_to_be_tested() {
     assert_eq!(all["turnd-ledger"], BTreeSet::new());
 }
 
+/// What a crate from outside may be licensed under; one alternative of its expression must consist of these.
+const LICENCES: &[&str] = &[
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "MIT",
+    "Zlib",
+    // Only the tables of `unicode-ident`, which runs inside the compiler and ships in nothing.
+    "Unicode-3.0",
+];
+
+#[test]
+fn every_crate_from_outside_is_licensed_for_us() {
+    let rustc = Command::new("rustc").arg("-vV").output().unwrap();
+    let version = String::from_utf8(rustc.stdout).unwrap();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    // Only what this platform builds with has been fetched.
+    let metadata = metadata(&["--filter-platform", host]);
+    let barred: Vec<&Value> = metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|package| !is_licensed(package["license"].as_str().unwrap_or_default()))
+        .map(|package| &package["name"])
+        .collect();
+    assert_eq!(barred, Vec::<&Value>::new());
+}
+
+/// Every part that is joined by AND offers an alternative that we may take.
+fn is_licensed(expression: &str) -> bool {
+    let ours = |alternative: &str| LICENCES.contains(&alternative.trim_matches(['(', ')', ' ']));
+    expression.split(" AND ").all(|part| part.split(" OR ").flat_map(|part| part.split('/')).any(ours))
+}
+
 /// Each workspace member's dependencies of the given kinds; an optional one does not count.
 fn dependencies(kinds: &[Value]) -> BTreeMap<String, BTreeSet<String>> {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let metadata = metadata(&["--no-deps"]);
     let packages = metadata["packages"].as_array().unwrap();
     packages
         .iter()
@@ -100,4 +129,16 @@ fn dependencies(kinds: &[Value]) -> BTreeMap<String, BTreeSet<String>> {
             (package["name"].as_str().unwrap().to_owned(), names)
         })
         .collect()
+}
+
+/// What cargo knows of the workspace.
+fn metadata(flags: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--manifest-path"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"))
+        .args(flags)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
 }

@@ -1,7 +1,7 @@
 //! Which session ids are in transition. A session is created, restored or closed by one task at a time; everybody else either
 //! shares the outcome or is told to come back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use bridge::Session;
@@ -77,9 +77,17 @@ pub(crate) enum Shared {
 pub(crate) struct Desk {
     busy: Arc<Mutex<HashMap<String, Busy>>>,
     shared: Mutex<Shared>,
+    /// Sessions that close as soon as they are idle.
+    leaving: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Desk {
+    /// Takes on the watch over a session that nobody uses any more; none when somebody watches already.
+    pub(crate) fn leave(&self, id: &str) -> Option<Leaving> {
+        let fresh = lock(&self.leaving).insert(id.to_owned());
+        fresh.then(|| Leaving { id: id.to_owned(), leaving: Arc::clone(&self.leaving) })
+    }
+
     /// What is happening to `id`.
     pub(crate) fn busy(&self, id: &str) -> Option<Busy> {
         lock(&self.busy).get(id).cloned()
@@ -115,6 +123,18 @@ pub(crate) struct Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         lock(&self.busy).remove(&self.id);
+    }
+}
+
+/// The watch over a session that nobody uses any more; over when dropped.
+pub(crate) struct Leaving {
+    id: String,
+    leaving: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        lock(&self.leaving).remove(&self.id);
     }
 }
 

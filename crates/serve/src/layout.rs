@@ -35,6 +35,11 @@ impl Layout {
         self.chats.join(format!("{session}.prompt-ids"))
     }
 
+    /// The lock of the daemon that serves this workspace from this store.
+    pub(crate) fn daemon_lock(&self) -> PathBuf {
+        self.chats.with_file_name("turnd.lock")
+    }
+
     /// The small file whose growth tells whether the disk still takes bytes.
     pub(crate) fn room_probe(&self) -> PathBuf {
         self.store.join(".turnd-room")
@@ -50,6 +55,7 @@ mod tests {
         let layout = Layout::new(Path::new("/store"), Path::new("/ws"));
         assert_eq!(layout.transcript("s"), Path::new("/store/projects/-ws/chats/s.jsonl"));
         assert_eq!(layout.ledger("s"), Path::new("/store/projects/-ws/chats/s.ledger.jsonl"));
+        assert_eq!(layout.daemon_lock(), Path::new("/store/projects/-ws/turnd.lock"));
         assert_eq!(layout.archived_transcript("s"), Path::new("/store/projects/-ws/chats/archive/s.jsonl"));
     }
 }

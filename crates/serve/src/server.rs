@@ -15,10 +15,13 @@ use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use transcript::{LockError, Owner, SessionLock};
 
 use crate::app::App;
+use crate::clock::now_ms;
 use crate::dispatch::answer;
 use crate::hosts::{HostStarter, ProcessStarter};
+use crate::layout::Layout;
 use crate::limits::{ACCEPT_BACKOFF_MS, DRAIN_MS, HEAD_BYTES_MAX, HEAD_READ_MS, HELD_RETRY_MS, WRITE_STALL_MS};
 use crate::options::ServeOptions;
 use crate::socket::Guarded;
@@ -34,6 +37,9 @@ pub enum ServeError {
     /// The listener has no address.
     #[error("cannot tell the listening address: {0}")]
     Address(#[source] io::Error),
+    /// Another daemon serves this workspace from this store, or the store cannot be written.
+    #[error("cannot take the store: {0}")]
+    Store(#[source] LockError),
     /// The route table contradicts itself.
     #[error("cannot build the route table: {0}")]
     Routes(#[source] matchit::InsertError),
@@ -66,6 +72,8 @@ pub async fn serve_with_hosts(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let address = listener.local_addr().map_err(ServeError::Address)?;
+    let _lock = SessionLock::acquire(&Layout::new(&options.store, &options.workspace).daemon_lock(), &this_process())
+        .map_err(ServeError::Store)?;
     let permits = Arc::new(Semaphore::new(options.limits.max_connections));
     let app = Arc::new(App::new(options, hosts, address).map_err(ServeError::Routes)?);
     let connections = GracefulShutdown::new();
@@ -89,6 +97,11 @@ pub async fn serve_with_hosts(
         tracing::info!("connections were still open at the end");
     }
     Ok(())
+}
+
+/// Who holds the store, for whoever comes second.
+fn this_process() -> Owner {
+    Owner { pid: std::process::id(), started_at: now_ms(), start_ticks: None }
 }
 
 /// Errors of one connection are its own; running out of descriptors is ours, and passes.

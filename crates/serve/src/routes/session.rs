@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bridge::{CloseError, Session};
+use bridge::{CloseError, Session, Subscribe};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -10,8 +10,8 @@ use crate::body::text;
 use crate::clock::iso;
 use crate::create;
 use crate::desk::Busy;
-use crate::dispatch::Call;
-use crate::identity::{is_token, is_uuid};
+use crate::dispatch::{Call, registered};
+use crate::identity::is_uuid;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, no_content, ok};
 use crate::requests::{approval_mode, check_source, workspace};
@@ -88,17 +88,34 @@ pub(crate) fn heartbeat(call: &Call<'_>) -> Result<Reply, Refusal> {
     Ok(ok(&body))
 }
 
-/// `POST /session/:id/detach`: always 204. The last one to go takes an idle session with it.
+/// `POST /session/:id/detach`: always 204. The last one to go takes an idle session with it, and a busy one as soon as it is idle.
 pub(crate) fn detach(call: &Call<'_>) -> Result<Reply, Refusal> {
-    let header = call.head.headers.get("x-qwen-client-id").and_then(|value| value.to_str().ok());
-    let client = header.filter(|text| is_token(text));
     let Some(session) = call.app.bridge.session(&call.session_id()) else { return Ok(no_content()) };
-    let left = session.detach(client);
-    if client.is_some() && left.client_count == 0 && left.subscriber_count == 0 && !left.has_active_prompt {
-        // Whoever closes it meanwhile does the same.
-        let _ = spawn_close(call.app, &session, LAST_CLIENT_DETACHED, None);
+    let Ok(Some(client)) = call.client_id() else { return Ok(no_content()) };
+    let left = session.detach(Some(client));
+    if left.client_count == 0 && left.subscriber_count == 0 {
+        let app = Arc::clone(call.app);
+        spawn(async move { close_when_unused(&app, session).await });
     }
     Ok(no_content())
+}
+
+/// Closes a session that nobody is registered on and nobody reads, once its prompts are over.
+async fn close_when_unused(app: &Arc<App>, session: Session) {
+    let Some(_leaving) = app.desk.leave(session.id()) else { return };
+    {
+        let Ok(mut events) = session.subscribe(&Subscribe::default()) else { return };
+        while session.status().has_active_prompt {
+            if events.next().await.is_none() {
+                return;
+            }
+        }
+    }
+    let status = session.status();
+    if status.client_count == 0 && status.subscriber_count == 0 && !status.has_active_prompt {
+        // Whoever closes it meanwhile does the same.
+        let _ = spawn_close(app, &session, LAST_CLIENT_DETACHED, None);
+    }
 }
 
 /// `DELETE /session/:id`. It goes on when the caller does not wait.
@@ -109,7 +126,7 @@ pub(crate) async fn close(call: &Call<'_>) -> Result<Reply, Refusal> {
         return Err(Refusal::archiving(&id));
     }
     let session = call.app.session(&id)?;
-    crate::dispatch::registered(&session, client)?;
+    registered(&session, client)?;
     let closing = spawn_close(call.app, &session, CLIENT_CLOSE, client).ok_or_else(|| Refusal::archiving(&id))?;
     match closing.await {
         Ok(Ok(())) => Ok(no_content()),

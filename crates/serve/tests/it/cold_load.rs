@@ -77,6 +77,25 @@ async fn who_comes_later_attaches_to_the_same_life() {
 }
 
 #[tokio::test]
+async fn a_page_of_history_says_that_there_is_more() {
+    let (daemon, session, _) = with_history().await;
+    let loaded = daemon.post(&format!("/session/{session}/load"), json!({ "historyPageSize": 1 })).await.json();
+    assert_eq!((&loaded["historyHasMore"], loaded["historyAnchorRecordId"].is_string()), (&json!(true), true));
+    assert_eq!(loaded["lastEventId"], loaded["compactedReplay"].as_array().unwrap().len());
+}
+
+#[tokio::test]
+async fn a_long_history_is_cut_at_its_old_end() {
+    let daemon = Daemon::with(|options| options.limits.compacted_replay_max_bytes = 100_000).await;
+    let session = daemon.create().await;
+    daemon.run(&session, "flood").await;
+    let attached = load(&daemon, &session).await;
+    assert_eq!(attached["compactedReplay"][0]["type"], "history_truncated");
+    assert!(attached.to_string().len() < 120_000, "{}", attached.to_string().len());
+    assert_eq!(attached["compactedReplay"].as_array().unwrap().last().unwrap()["type"], "turn_complete");
+}
+
+#[tokio::test]
 async fn a_resume_brings_the_session_and_nothing_else() {
     let (daemon, session, _) = with_history().await;
     let resumed = daemon.post(&format!("/session/{session}/resume"), json!({})).await.json();

@@ -65,7 +65,19 @@ impl Daemon {
             serve::serve_with_hosts(listener, options, starter, shutdown).await.unwrap();
             let _ = done.send(());
         });
-        Self { address, hosts, store, end: Some(end), ended: Some(ended) }
+        let daemon = Self { address, hosts, store, end: Some(end), ended: Some(ended) };
+        // Whatever it says, it runs.
+        daemon.get("/health").await;
+        daemon
+    }
+
+    /// What a second daemon on the same store is told.
+    pub(crate) async fn second(&self) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let hosts = Arc::new(Hosts::new());
+        let second = serve::serve_with_hosts(listener, options(self.store.path()), hosts, std::future::pending());
+        let refused = tokio::time::timeout(PATIENCE, second).await.expect("a second daemon runs");
+        refused.unwrap_err().to_string()
     }
 
     /// Ends the daemon gracefully.

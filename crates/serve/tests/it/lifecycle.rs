@@ -236,6 +236,24 @@ async fn the_last_client_takes_an_idle_session_with_it() {
 }
 
 #[tokio::test]
+async fn the_last_client_of_a_busy_session_lets_it_finish_first() {
+    let daemon = Daemon::start().await;
+    let created = daemon.post("/session", json!({})).await.json();
+    let (session, client) = (created["sessionId"].as_str().unwrap(), created["clientId"].as_str().unwrap());
+    let prompt = daemon.prompt(session, "hold").await["promptId"].as_str().unwrap().to_owned();
+    let line = format!("POST /session/{session}/detach");
+    for _ in 0..2 {
+        assert_eq!(daemon.ask_with(&line, &[("x-qwen-client-id", client)], "").await.status, 204);
+    }
+    assert_eq!(daemon.turn(session, &prompt).await.json()["state"], "running");
+    daemon.hosts.release(1);
+    while daemon.get(&format!("/session/{session}/status")).await.status != 404 {
+        tokio::task::yield_now().await;
+    }
+    assert!(daemon.ledger(session).contains(r#""terminal":"completed""#), "{}", daemon.ledger(session));
+}
+
+#[tokio::test]
 async fn a_reader_keeps_a_session_that_its_last_client_left() {
     let daemon = Daemon::start().await;
     let created = daemon.post("/session", json!({})).await.json();

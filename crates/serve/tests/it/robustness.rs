@@ -98,3 +98,11 @@ async fn an_idle_daemon_ends_at_once() {
     daemon.stop().await;
     assert!(idle.is_closed().await);
 }
+
+#[tokio::test]
+async fn a_second_daemon_on_the_same_store_is_told_who_has_it() {
+    let daemon = Daemon::start().await;
+    let told = daemon.second().await;
+    assert!(told.contains(&format!("process {}", std::process::id())), "{told}");
+    daemon.restart().await.create().await;
+}

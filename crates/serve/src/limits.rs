@@ -65,7 +65,7 @@ pub const HELD_RETRY_MS: u64 = 1_000;
 /// How long a new session's host waits for the session's lock, in milliseconds: nobody should hold it.
 pub const NEW_LOCK_WAIT_MS: u64 = 1_000;
 
-/// How much earlier than the restore itself the wait for the lock ends, in milliseconds, so that the answer names the holder.
+/// How much earlier than the restore itself the wait for the lock ends at most, in milliseconds, so that the answer names the holder.
 pub const LOCK_WAIT_MARGIN_MS: u64 = 5_000;
 
 /// What one daemon allows. All counts are inclusive.

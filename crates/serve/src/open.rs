@@ -41,11 +41,17 @@ fn order(app: &App, session: &str, kind: Kind) -> HostOrder {
         linger_ms: options.linger_ms,
         lock_wait_ms: match kind {
             Kind::New => NEW_LOCK_WAIT_MS,
-            Kind::Restore => options.restore_timeout_ms.saturating_sub(LOCK_WAIT_MARGIN_MS).max(NEW_LOCK_WAIT_MS),
+            Kind::Restore => lock_wait_ms(options.restore_timeout_ms),
         },
         durability: options.durability,
         agent: options.agent.clone(),
     }
+}
+
+/// How long a restore waits for the session's lock: long enough for a lingering host to finish, short enough that the answer names
+/// the holder instead of a timeout.
+fn lock_wait_ms(restore_timeout_ms: u64) -> u64 {
+    restore_timeout_ms - (restore_timeout_ms / 4).min(LOCK_WAIT_MARGIN_MS)
 }
 
 /// 502 for an agent or a host that does not start.
@@ -144,6 +150,13 @@ mod tests {
         let mut body = serde_json::to_value(&refusal).unwrap();
         body["status"] = refusal.status.as_u16().into();
         body
+    }
+
+    #[test]
+    fn the_wait_for_the_lock_ends_before_the_restore_does() {
+        for (restore, wait) in [(60_000, 55_000), (10_000, 7_500), (300, 225), (0, 0)] {
+            assert_eq!(lock_wait_ms(restore), wait);
+        }
     }
 
     #[test]

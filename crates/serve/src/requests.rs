@@ -1,5 +1,7 @@
 //! Fields that several bodies share, and what is wrong with them.
 
+use std::path::Path;
+
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -32,7 +34,8 @@ pub(crate) fn workspace(fields: &Fields<'_>, bound: &str) -> Result<(), Refusal>
     if cwd.len() > CWD_BYTES_MAX || cwd.contains('\0') {
         return Err(invalid("`cwd` is too long"));
     }
-    if normal(&cwd) == normal(bound) {
+    // Another spelling of the same place, through a link, is the same place.
+    if normal(&cwd) == normal(bound) || std::fs::canonicalize(&cwd).is_ok_and(|real| real == Path::new(bound)) {
         return Ok(());
     }
     let message = format!("Workspace mismatch: daemon is bound to \"{bound}\"");
@@ -132,6 +135,16 @@ mod tests {
         for (body, expected) in cases {
             assert_eq!(code(workspace(&fields(body.as_bytes()).unwrap(), "/ws")), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn a_link_to_the_bound_workspace_is_the_workspace() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().canonicalize().unwrap().join("real"), folder.path().join("link"));
+        std::fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let body = format!(r#"{{"cwd":"{}"}}"#, link.display());
+        assert_eq!(code(workspace(&fields(body.as_bytes()).unwrap(), real.to_str().unwrap())), "ok");
     }
 
     #[test]

@@ -10,6 +10,16 @@ use tokio::net::TcpStream;
 /// How long any answer may take before a test fails. Nothing is timed; this only ends a test that hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Waits until something holds. It is looked at again and again; nothing is timed.
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !holds().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("not in time: {what}"));
+}
+
 /// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -76,37 +86,45 @@ impl Connection {
             text += &format!("content-length: {}\r\n", body.len());
         }
         text += "\r\n";
-        self.send(text.as_bytes()).await;
         // A server that refuses early may close while we still send; its answer is what counts.
+        let _ = self.stream.write_all(text.as_bytes()).await;
         let _ = self.stream.write_all(body).await;
     }
 
     /// Reads one answer with its whole body.
     pub(crate) async fn answer(&mut self) -> Answer {
+        self.try_answer().await.expect("the connection ended before its answer")
+    }
+
+    /// The same; none when the connection ends before.
+    pub(crate) async fn try_answer(&mut self) -> Option<Answer> {
         tokio::time::timeout(PATIENCE, self.read_answer()).await.expect("no answer in time")
     }
 
-    async fn read_answer(&mut self) -> Answer {
-        let head = self.head().await;
+    async fn read_answer(&mut self) -> Option<Answer> {
+        let head = self.head().await?;
         let length =
             head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
         let length: usize = length.unwrap_or(0);
         while self.buffer.len() < length {
-            assert!(self.fill().await, "connection ended inside a body");
+            if !self.fill().await {
+                return None;
+            }
         }
         let body = self.buffer.drain(..length).collect();
-        Answer { status: status_of(&head), head, body }
+        Some(Answer { status: status_of(&head), head, body })
     }
 
-    /// Reads the head of an answer; what follows stays in the buffer.
-    pub(crate) async fn head(&mut self) -> String {
+    /// Reads the head of an answer; what follows stays in the buffer. None when the connection ends before.
+    pub(crate) async fn head(&mut self) -> Option<String> {
         loop {
             if let Some(at) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
                 let head = self.buffer.drain(..at + 4).collect();
-                return String::from_utf8(head).unwrap();
+                return Some(String::from_utf8(head).unwrap());
             }
-            let got = String::from_utf8_lossy(&self.buffer).into_owned();
-            assert!(self.fill().await, "connection ended inside a head: {got}");
+            if !self.fill().await {
+                return None;
+            }
         }
     }
 
@@ -172,7 +190,7 @@ impl Stream {
     pub(crate) async fn open(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Self {
         let mut connection = Connection::open(address).await;
         connection.ask(&format!("GET {path}"), headers, b"").await;
-        let head = tokio::time::timeout(PATIENCE, connection.head()).await.expect("no head in time");
+        let head = tokio::time::timeout(PATIENCE, connection.head()).await.expect("no head in time").unwrap();
         assert_eq!(status_of(&head), 200, "{head}");
         Self { connection, head, text: String::new() }
     }

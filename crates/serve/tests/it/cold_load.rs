@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Connection, Stream};
+use crate::client::{Connection, Stream, until};
 use crate::daemon::Daemon;
 
 async fn load(daemon: &Daemon, session: &str) -> Value {
@@ -115,9 +115,7 @@ async fn identical_loads_share_one_restore_and_others_are_told() {
         connection.ask(&format!("POST /session/{session}/load"), &[], b"").await;
         waiting.push(connection);
     }
-    while daemon.hosts.heard("session/load").is_empty() {
-        tokio::task::yield_now().await;
-    }
+    until("the host hears session/load", async || !daemon.hosts.heard("session/load").is_empty()).await;
     let resume = daemon.post(&format!("/session/{session}/resume"), json!({})).await;
     assert_eq!((resume.verdict().as_str(), resume.header("retry-after")), ("409 restore_in_progress", Some("5")));
     assert_eq!((&resume.json()["activeAction"], &resume.json()["requestedAction"]), (&json!("load"), &json!("resume")));

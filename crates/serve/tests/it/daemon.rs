@@ -9,7 +9,7 @@ use serve::{Durability, Limits, Mode, ServeOptions};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::client::{Answer, Connection, PATIENCE, Stream};
+use crate::client::{Answer, Connection, PATIENCE, Stream, until};
 use crate::peer::{Hosts, spawn};
 
 /// A running daemon.
@@ -106,6 +106,20 @@ impl Daemon {
     pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::create_dir_all(self.chats()).unwrap();
         std::fs::write(self.chats().join(name), text).unwrap();
+    }
+
+    /// A connection that the daemon serves, where the limit may refuse a few before.
+    pub(crate) async fn the_only_connection(&self) -> Connection {
+        let mut served = None;
+        until("a connection is served", async || {
+            let mut connection = Connection::open(self.address).await;
+            connection.ask("GET /health", &[], b"").await;
+            let is_served = connection.try_answer().await.is_some_and(|answer| answer.status == 200);
+            served = is_served.then_some(connection);
+            is_served
+        })
+        .await;
+        served.unwrap()
     }
 
     /// One request on a connection of its own. A body is sent as JSON.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::client::{Piece, Stream};
+use crate::client::{Piece, Stream, until};
 use crate::daemon::Daemon;
 
 #[tokio::test]
@@ -120,9 +120,7 @@ async fn one_reader_too_many_is_told_to_come_back() {
     assert_eq!(answer.json()["limit"], 2);
     drop(first);
     // Its place is free as soon as the daemon has noticed.
-    while daemon.get("/health?deep=1").await.json()["connectedClients"] != 1 {
-        tokio::task::yield_now().await;
-    }
+    until("the place is free", async || daemon.get("/health?deep=1").await.json()["connectedClients"] == 1).await;
     Stream::open(daemon.address, &path, &[]).await;
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::client::{Connection, Stream};
+use crate::client::{Connection, Stream, until};
 use crate::daemon::Daemon;
 
 const CHOSEN: &str = "11111111-1111-4111-8111-11111111aaaa";
@@ -38,9 +38,7 @@ async fn concurrent_single_scope_creates_share_one_session() {
         connection.ask("POST /session", &[], b"").await;
         waiting.push(connection);
     }
-    while daemon.hosts.heard("session/new").is_empty() {
-        tokio::task::yield_now().await;
-    }
+    until("the host hears session/new", async || !daemon.hosts.heard("session/new").is_empty()).await;
     daemon.hosts.open_gate(3);
     let mut answers = Vec::new();
     for connection in &mut waiting {
@@ -207,18 +205,59 @@ async fn a_close_ends_the_streams_and_the_session() {
 #[tokio::test]
 async fn a_session_that_is_being_closed_takes_nothing_and_still_answers() {
     let daemon = Daemon::start().await;
+    daemon.hosts.behave(|behaviour| behaviour.slow_close = true);
     let session = daemon.create().await;
-    let mut stream = daemon.events(&session).await;
-    // A cancel is ignored by `ask` until its permission is decided, so the close has to wait for the turn.
-    let prompt = daemon.prompt(&session, "ask").await["promptId"].as_str().unwrap().to_owned();
-    stream.until(&["permission_request"]).await;
-    daemon.hosts.behave(|behaviour| behaviour.gated = true);
+    let prompt = daemon.run(&session, "hello").await;
     let mut closing = Connection::open(daemon.address).await;
     closing.ask(&format!("DELETE /session/{session}"), &[], b"").await;
-    stream.until(&["prompt_cancelled", "turn_complete", "permission_resolved"]).await;
+    until("the host hears turnd/close", async || !daemon.hosts.heard("turnd/close").is_empty()).await;
+    let orders = [
+        ("POST /session/ID/prompt", r#"{"prompt":[{"type":"text","text":"x"}]}"#),
+        ("POST /session/ID/cancel", "{}"),
+        ("DELETE /session/ID/pending-prompts/p", ""),
+        ("POST /session/ID/load", "{}"),
+        ("POST /session/ID/resume", "{}"),
+        ("DELETE /session/ID", ""),
+    ];
+    for (line, body) in orders {
+        let answer = daemon.ask(&line.replace("ID", &session), body).await;
+        assert_eq!(
+            (answer.verdict().as_str(), answer.header("retry-after")),
+            ("409 session_archiving", Some("5")),
+            "{line}"
+        );
+        assert_eq!(answer.json()["sessionId"], session);
+    }
+    assert_eq!(daemon.get(&format!("/session/{session}/status")).await.status, 200);
+    assert_eq!(daemon.turn(&session, &prompt).await.json()["state"], "completed");
+    daemon.hosts.open_gate(1);
     assert_eq!(closing.answer().await.verdict(), "204");
+    assert_eq!(daemon.get(&format!("/session/{session}/status")).await.verdict(), "404 session_not_found");
+}
+
+#[tokio::test]
+async fn a_close_goes_on_when_its_caller_does_not_wait() {
+    let daemon = Daemon::start().await;
+    daemon.hosts.behave(|behaviour| behaviour.slow_close = true);
+    let session = daemon.create().await;
+    let mut closing = Connection::open(daemon.address).await;
+    closing.ask(&format!("DELETE /session/{session}"), &[], b"").await;
+    until("the host hears turnd/close", async || !daemon.hosts.heard("turnd/close").is_empty()).await;
+    drop(closing);
+    daemon.hosts.open_gate(1);
+    until("the session is gone", async || daemon.get(&format!("/session/{session}/status")).await.status == 404).await;
+}
+
+#[tokio::test]
+async fn a_close_ends_what_runs_and_what_waits() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    daemon.prompt(&session, "hang").await;
+    daemon.prompt(&session, "never").await;
+    assert_eq!(daemon.ask(&format!("DELETE /session/{session}"), "").await.verdict(), "204");
     let ledger = daemon.ledger(&session);
-    assert!(ledger.contains(&prompt) && ledger.contains(r#""terminal":"cancelled""#), "{ledger}");
+    assert_eq!((ledger.matches("in_flight").count(), ledger.matches("terminal").count()), (2, 2), "{ledger}");
+    assert_eq!(daemon.hosts.heard("session/prompt").len(), 1, "nothing is dispatched into a closing session");
 }
 
 #[tokio::test]
@@ -228,9 +267,7 @@ async fn the_last_client_takes_an_idle_session_with_it() {
     let (session, client) = (created["sessionId"].as_str().unwrap(), created["clientId"].as_str().unwrap());
     let line = format!("POST /session/{session}/detach");
     assert_eq!(daemon.ask_with(&line, &[("x-qwen-client-id", client)], "").await.status, 204);
-    while daemon.get(&format!("/session/{session}/status")).await.status != 404 {
-        tokio::task::yield_now().await;
-    }
+    until("the session is gone", async || daemon.get(&format!("/session/{session}/status")).await.status == 404).await;
     let next = daemon.post("/session", json!({})).await.json();
     assert_ne!(next["sessionId"], session, "a closed session is no default");
 }
@@ -247,9 +284,7 @@ async fn the_last_client_of_a_busy_session_lets_it_finish_first() {
     }
     assert_eq!(daemon.turn(session, &prompt).await.json()["state"], "running");
     daemon.hosts.release(1);
-    while daemon.get(&format!("/session/{session}/status")).await.status != 404 {
-        tokio::task::yield_now().await;
-    }
+    until("the session is gone", async || daemon.get(&format!("/session/{session}/status")).await.status == 404).await;
     assert!(daemon.ledger(session).contains(r#""terminal":"completed""#), "{}", daemon.ledger(session));
 }
 
@@ -266,23 +301,18 @@ async fn a_reader_keeps_a_session_that_its_last_client_left() {
 
 #[tokio::test]
 async fn a_session_is_given_up_when_its_creator_is_gone_before_the_answer() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::with(|options| options.limits.max_connections = 1).await;
     daemon.hosts.behave(|behaviour| behaviour.gated = true);
-    let mut creator = Connection::open(daemon.address).await;
+    // With one connection at a time, the next one is served only when the daemon has noticed that this one is gone.
+    let mut creator = daemon.the_only_connection().await;
     creator.ask("POST /session", &[], b"").await;
-    while daemon.hosts.heard("session/new").is_empty() {
-        tokio::task::yield_now().await;
-    }
+    until("the host hears session/new", async || !daemon.hosts.heard("session/new").is_empty()).await;
     drop(creator);
-    // The handler notices the closed socket before the opening goes on: the daemon answers others meanwhile.
-    for _ in 0..20 {
-        daemon.get("/health").await;
-    }
+    let mut next = daemon.the_only_connection().await;
     daemon.hosts.open_gate(1);
-    while daemon.hosts.heard("turnd/close").is_empty() {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(daemon.get("/health?deep=1").await.json()["sessions"], 0);
+    until("the host hears turnd/close", async || !daemon.hosts.heard("turnd/close").is_empty()).await;
+    next.ask("GET /health?deep=1", &[], b"").await;
+    assert_eq!(next.answer().await.json()["sessions"], 0);
 }
 
 #[tokio::test]

@@ -41,6 +41,8 @@ pub(crate) struct Behaviour {
     pub(crate) gated: bool,
     /// Another id than the one asked for is answered.
     pub(crate) other_id: bool,
+    /// A close waits for [`Hosts::open_gate`].
+    pub(crate) slow_close: bool,
     /// The opening request is never answered.
     pub(crate) mute: bool,
 }
@@ -166,7 +168,7 @@ impl Host {
             Some("session/new" | "session/load") => spawn(self.clone().open(message)),
             Some("session/prompt") => spawn(self.clone().prompt(message)),
             Some("session/cancel") => self.cancelled.add_permits(1),
-            Some("turnd/close") => self.end(),
+            Some("turnd/close") => spawn(self.clone().close()),
             Some(_) => {}
             None => {
                 if let Some(votes) = &*self.votes.lock().unwrap() {
@@ -178,6 +180,13 @@ impl Host {
 
     fn answer(&self, id: &Value, result: Value) {
         self.say(json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    }
+
+    async fn close(self) {
+        if self.behaviour.slow_close {
+            self.inner.gate.acquire().await.unwrap().forget();
+        }
+        self.end();
     }
 
     async fn open(self, message: Value) {

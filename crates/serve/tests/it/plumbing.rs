@@ -152,5 +152,5 @@ async fn one_connection_carries_many_requests() {
         assert_eq!(connection.answer().await.status, 404);
     }
     connection.ask("HEAD /health", &[], b"").await;
-    assert!(connection.head().await.contains(" 200 "));
+    assert!(connection.head().await.unwrap().contains(" 200 "));
 }

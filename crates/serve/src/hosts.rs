@@ -10,8 +10,8 @@ use tokio::process::Command;
 use crate::options::{Durability, Mode};
 use crate::tasks::spawn;
 
-/// The environment variable that holds our token, which no agent may see.
-const TOKEN_VARIABLE: &str = "TURND_TOKEN";
+/// The environment variables that hold a daemon's token, ours and the peer's, which no agent may see.
+const TOKEN_VARIABLES: [&str; 2] = ["TURND_TOKEN", "QWEN_SERVER_TOKEN"];
 
 /// What a host is started with.
 #[derive(Debug, Clone)]
@@ -75,16 +75,7 @@ pub struct ProcessStarter {
 impl HostStarter for ProcessStarter {
     fn start(&self, order: &HostOrder) -> Result<HostStreams, StartError> {
         let failed = |cause: std::io::Error| StartError { cause: format!("{}: {cause}", self.launcher.display()) };
-        let mut child = Command::new(&self.launcher)
-            .args(arguments(order))
-            .env_remove(TOKEN_VARIABLE)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .kill_on_drop(false)
-            .process_group(0)
-            .spawn()
-            .map_err(failed)?;
+        let mut child = self.command(order).spawn().map_err(failed)?;
         let (Some(writer), Some(reader)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(StartError { cause: "the host has no pipes".to_owned() });
         };
@@ -96,6 +87,18 @@ impl HostStarter for ProcessStarter {
             }
         });
         Ok(HostStreams { reader: Box::new(reader), writer: Box::new(writer) })
+    }
+}
+
+impl ProcessStarter {
+    fn command(&self, order: &HostOrder) -> Command {
+        let mut command = Command::new(&self.launcher);
+        command.args(arguments(order)).kill_on_drop(false).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        for variable in TOKEN_VARIABLES {
+            command.env_remove(variable);
+        }
+        command
     }
 }
 
@@ -136,6 +139,14 @@ mod tests {
         let expected = "host --session s --mode recorded --transcript /t/s.jsonl --workspace /ws --linger-ms 5 --lock-wait-ms 6 \
                         --durability fsync -- agent --flag";
         assert_eq!(line.join(" "), expected);
+    }
+
+    #[test]
+    fn no_agent_sees_a_token() {
+        let command = ProcessStarter { launcher: "turnd".into() }.command(&order());
+        let removed: Vec<_> =
+            command.as_std().get_envs().filter(|(_, value)| value.is_none()).map(|(key, _)| key).collect();
+        assert_eq!(removed, ["QWEN_SERVER_TOKEN", "TURND_TOKEN"]);
     }
 
     #[tokio::test]

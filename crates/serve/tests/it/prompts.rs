@@ -51,6 +51,58 @@ async fn prompts_run_one_after_the_other() {
 }
 
 #[tokio::test]
+async fn what_else_a_body_holds_travels_to_the_agent_and_cannot_pose_as_us() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    let body = json!({
+        "prompt": [{ "type": "text", "text": "hello" }],
+        "sessionId": "forged",
+        "custom": [1, 2],
+        "_meta": { "mine": true, "qwen-code/invocation": { "promptId": "forged" } },
+        "__proto__": {},
+    });
+    let receipt = daemon.post(&format!("/session/{session}/prompt"), body).await.json();
+    let mut stream = daemon.events(&session).await;
+    stream.until(&["turn_complete"]).await;
+    let heard = &daemon.hosts.heard("session/prompt")[0]["params"];
+    assert_eq!((&heard["sessionId"], &heard["custom"]), (&json!(session), &json!([1, 2])));
+    assert_eq!(heard["_meta"]["qwen-code/invocation"]["promptId"], receipt["promptId"]);
+    assert_eq!((&heard["_meta"]["mine"], heard.get("__proto__")), (&json!(true), None));
+}
+
+#[tokio::test]
+async fn a_deadline_counts_only_where_the_daemon_has_one() {
+    let text = json!([{ "type": "text", "text": "hang" }]);
+    let daemon = Daemon::with(|options| options.prompt_deadline_ms = Some(60_000)).await;
+    let session = daemon.create().await;
+    let body = json!({ "prompt": text, "deadlineMs": 1 });
+    let prompt = daemon.post(&format!("/session/{session}/prompt"), body).await.json()["promptId"].clone();
+    let mut stream = daemon.events(&session).await;
+    let error = stream.until(&["turn_error"]).await;
+    assert_eq!((&error["data"]["promptId"], &error["data"]["code"]), (&prompt, &json!("prompt_deadline_exceeded")));
+    let tags = daemon.get("/capabilities").await.json()["features"].clone();
+    assert!(tags.as_array().unwrap().contains(&json!("prompt_absolute_deadline")), "{tags}");
+}
+
+#[tokio::test]
+async fn a_retry_is_one_only_behind_a_failed_turn() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    let path = format!("/session/{session}/prompt");
+    let body = json!({ "prompt": [{ "type": "text", "text": "hello" }], "retry": true });
+    daemon.post(&path, body.clone()).await;
+    let mut stream = daemon.events(&session).await;
+    let first = stream.until(&["session_update"]).await;
+    assert_eq!(first["data"]["update"]["sessionUpdate"], "user_message_chunk");
+    stream.until(&["turn_complete"]).await;
+    daemon.run(&session, "fail").await;
+    stream.until(&["turn_error"]).await;
+    daemon.post(&path, body).await;
+    let first = stream.until(&["session_update"]).await;
+    assert_eq!(first["data"]["update"]["sessionUpdate"], "agent_message_chunk", "its text is there already");
+}
+
+#[tokio::test]
 async fn a_full_queue_is_said_with_its_numbers() {
     let daemon = Daemon::with(|options| options.limits.max_pending_prompts = 2).await;
     let session = daemon.create().await;

@@ -33,6 +33,19 @@ fn the_map_names_every_crate() {
 }
 
 #[test]
+fn every_file_that_the_documents_name_is_there() {
+    let mut missing = Vec::new();
+    for document in ["README.md", "docs/architecture.md", "docs/formats.md", "docs/performance.md"] {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        let named = text.split('`').skip(1).step_by(2).filter(|word| {
+            ["crates/", "bins/", "docs/", "fixtures/", "e2e/"].iter().any(|folder| word.starts_with(folder))
+        });
+        missing.extend(named.filter(|path| !root().join(path).exists()).map(|path| format!("{document}: {path}")));
+    }
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+#[test]
 fn one_function_constructs_a_bridge() {
     let sites: usize = sources()
         .iter()

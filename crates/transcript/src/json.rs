@@ -9,7 +9,7 @@ mod text;
 mod value;
 
 pub(crate) use cursor::{Bytes, FileBytes, SliceBytes};
-pub(crate) use text::{Kept, Nothing, Sink};
+pub(crate) use text::{Kept, Nothing, Short, Sink};
 pub(crate) use value::value;
 
 /// The bytes are no JSON at this place.
@@ -19,8 +19,6 @@ pub(crate) struct Malformed;
 /// What reading gives.
 pub(crate) type Read<T> = Result<T, Malformed>;
 
-/// Bytes of a key that are kept where only known keys are asked for. All of those are shorter.
-const KEY_BYTES_MAX: usize = 64;
 /// Letters of a number that are kept. A double needs at most 24; what is cut off is beyond its precision.
 const WORD_BYTES_MAX: usize = 1024;
 
@@ -65,14 +63,14 @@ impl<B: Bytes> Reader<B> {
     /// Reads an object, handing each key to `field`, which must take the value. Keys longer than anyone asks for are
     /// handed over as the empty text.
     pub(crate) fn object(&mut self, mut field: impl FnMut(&str, &mut Self) -> Read<()>) -> Read<()> {
-        self.members(KEY_BYTES_MAX, |key, reader| field(&key.into_text().unwrap_or_default(), reader))
+        self.members(Short::new, |key, reader| field(key.text().unwrap_or_default(), reader))
     }
 
-    /// Reads an object with keys of any length.
-    pub(crate) fn members(
+    /// Reads an object, each key into a sink of its own.
+    pub(crate) fn members<S: Sink>(
         &mut self,
-        key_bytes_max: usize,
-        mut field: impl FnMut(Kept, &mut Self) -> Read<()>,
+        new_key: impl Fn() -> S,
+        mut field: impl FnMut(S, &mut Self) -> Read<()>,
     ) -> Read<()> {
         self.expect(b'{')?;
         self.skip_space();
@@ -80,7 +78,7 @@ impl<B: Bytes> Reader<B> {
             return Ok(());
         }
         loop {
-            let mut key = Kept::new(key_bytes_max);
+            let mut key = new_key();
             self.skip_space();
             self.string(&mut key)?;
             self.skip_space();
@@ -125,6 +123,22 @@ impl<B: Bytes> Reader<B> {
         let mut kept = Kept::new(bytes_max);
         self.string(&mut kept)?;
         Ok(kept.into_text())
+    }
+
+    /// Takes the next value; none when it is no string.
+    pub(crate) fn short(&mut self) -> Read<Option<Short>> {
+        if self.start()? != Start::String {
+            self.skip()?;
+            return Ok(None);
+        }
+        let mut short = Short::new();
+        self.string(&mut short)?;
+        Ok(Some(short))
+    }
+
+    /// Takes the next value; whether it is this word.
+    pub(crate) fn is_word(&mut self, word: &str) -> Read<bool> {
+        Ok(self.short()?.is_some_and(|short| short.text() == Some(word)))
     }
 
     /// Takes `true`, `false`, `null` or a number and gives its letters, or as many as fit.

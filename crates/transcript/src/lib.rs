@@ -30,6 +30,7 @@ pub use record::{
 };
 pub use results::{ScanError, find_turn_result, last_rewind_at_ms};
 pub use tail::{TAIL_BYTES_MAX, tail_uuid};
+pub use time::to_text as iso_text;
 pub use turn_result::{RESULT_TEXT_TRUNCATED, TURN_RESULT_SUBTYPE, TurnError, TurnResult, TurnState};
 pub use writer::{AppendError, Durability, Identity, OpenError, Writer};
 

@@ -25,12 +25,14 @@ pub(crate) struct Backward<'a> {
     end: u64,
     block: Vec<u8>,
     block_start: u64,
+    /// The memory of the block before, to be used for the next one.
+    spare: Vec<u8>,
 }
 
 impl<'a> Backward<'a> {
     /// Reads the first `length` bytes of the file, last line first.
     pub(crate) fn new(file: &'a File, length: u64) -> Self {
-        Self { file, end: length, block: Vec::new(), block_start: length }
+        Self { file, end: length, block: Vec::new(), block_start: length, spare: Vec::new() }
     }
 
     /// Where the bytes begin that have been given out, in bytes from the beginning of the file.
@@ -96,15 +98,17 @@ impl<'a> Backward<'a> {
     }
 
     /// Puts the bytes before the block in front of it, as many as it has itself, so that a long line costs a few reads.
+    /// What has been given out is dropped.
     fn prepend(&mut self) -> io::Result<()> {
+        self.block.truncate(index(self.end.max(self.block_start), self.block_start));
         let wanted = BLOCK_BYTES.max(self.block.len() as u64).min(self.block_start);
         let start = self.block_start - wanted;
-        let kept = self.block.len();
-        let mut block = vec![0; index(wanted, 0) + kept];
-        let (before, behind) = block.split_at_mut(index(wanted, 0));
+        let read = index(wanted, 0);
+        self.spare.resize(read + self.block.len(), 0);
+        let (before, behind) = self.spare.split_at_mut(read);
         self.file.read_exact_at(before, start)?;
         behind.copy_from_slice(&self.block);
-        self.block = block;
+        std::mem::swap(&mut self.block, &mut self.spare);
         self.block_start = start;
         Ok(())
     }

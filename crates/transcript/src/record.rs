@@ -13,7 +13,7 @@ use crate::time::parse_millis;
 
 /// Bytes of an id, a path or a name that are kept. Ids have under a hundred; a longer one than this is taken for none.
 pub(crate) const NAME_BYTES_MAX: usize = 1024 * 1024;
-/// Bytes of a timestamp or a word of the format that are kept.
+/// Bytes of a subtype that are kept.
 const WORD_BYTES_MAX: usize = 256;
 
 /// Who speaks in a record.
@@ -168,7 +168,7 @@ struct Draft {
     session_id: Option<String>,
     kind: Option<Kind>,
     subtype: Option<String>,
-    timestamp: Option<String>,
+    at_ms: Option<i64>,
     cwd: Option<String>,
     is_from_session: bool,
     prompt_id: Option<String>,
@@ -183,11 +183,11 @@ impl Draft {
             "uuid" => self.uuid = name(reader)?,
             "parentUuid" => self.parent = parent(reader)?,
             "sessionId" => self.session_id = name(reader)?,
-            "type" => self.kind = reader.text(WORD_BYTES_MAX)?.as_deref().and_then(kind),
+            "type" => self.kind = reader.short()?.and_then(|word| kind(word.text()?)),
             "subtype" => self.subtype = subtype(reader)?,
-            "timestamp" => self.timestamp = reader.text(WORD_BYTES_MAX)?,
+            "timestamp" => self.at_ms = reader.short()?.and_then(|text| parse_millis(text.text()?)),
             "cwd" => self.cwd = reader.text(NAME_BYTES_MAX)?,
-            "provenance" => self.is_from_session = reader.text(WORD_BYTES_MAX)?.as_deref() == Some("system"),
+            "provenance" => self.is_from_session = reader.is_word("system")?,
             "daemonPromptId" => self.prompt_id = reader.text(NAME_BYTES_MAX)?,
             "message" => self.message = message::read(reader)?,
             "goalContext" => self.goal = goal(reader)?,
@@ -209,7 +209,7 @@ impl Draft {
             session_id: self.session_id?,
             kind: self.kind?,
             subtype: self.subtype,
-            at_ms: self.timestamp.as_deref().and_then(parse_millis),
+            at_ms: self.at_ms,
             cwd: self.cwd,
             is_from_session: self.is_from_session,
             prompt_id: self.prompt_id,

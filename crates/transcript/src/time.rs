@@ -3,10 +3,14 @@
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// Milliseconds since the epoch of an ISO 8601 instant, cut to whole milliseconds: date, `T`, time and an offset. None
-/// for anything else: a text that only looks like a date, or one whose zone nobody knows, dates nothing (evidence
-/// rules, section 2).
+/// Milliseconds since the epoch of an ISO 8601 instant, cut to whole milliseconds: date, `T`, time and an offset, or a
+/// date alone, which a browser takes for its beginning in UTC. None for anything else: a text that only looks like a
+/// date, or one whose zone nobody knows, dates nothing (evidence rules, section 2).
 pub(crate) fn parse_millis(text: &str) -> Option<i64> {
+    const DATE_BYTES: usize = 10;
+    if text.len() == DATE_BYTES {
+        return parse_millis(&format!("{text}T00:00Z"));
+    }
     let mut left = text.as_bytes();
     let year = digits(&mut left, 4)?;
     let month = after(&mut left, b'-')?;
@@ -34,8 +38,10 @@ pub(crate) fn parse_millis(text: &str) -> Option<i64> {
     Some(instant.as_millisecond() + milli - offset_minutes * 60_000)
 }
 
-/// ISO 8601 in UTC with milliseconds, as every record of the format carries it. None for a time no timestamp can say.
-pub(crate) fn to_text(at_ms: u64) -> Option<String> {
+/// ISO 8601 in UTC with milliseconds, as every record of the format carries it and JavaScript's `toISOString` prints it. None
+/// for a time, in epoch milliseconds, that no timestamp can say.
+#[must_use]
+pub fn to_text(at_ms: u64) -> Option<String> {
     let instant = jiff::Timestamp::from_millisecond(i64::try_from(at_ms).ok()?).ok()?;
     Some(format!("{instant:.3}"))
 }
@@ -100,6 +106,7 @@ mod tests {
             ("2026-11-29T20:33:40.001+02:00", 1_795_977_220_001),
             ("2026-11-29T13:03:40.001-0530", 1_795_977_220_001),
             ("2024-02-29T00:00:00Z", 1_709_164_800_000),
+            ("2024-02-29", 1_709_164_800_000),
         ] {
             assert_eq!(parse_millis(text), Some(millis), "{text}");
         }
@@ -112,7 +119,7 @@ mod tests {
             "yesterday",
             "2026-13-40T99:00:00.000Z",
             "2023-02-29T00:00:00Z",
-            "2026-11-29",
+            "2026-11-31",
             "2026-11-29T18:33:40.001",
             "2026-11-29 18:33:40Z",
             "2026-11-29T18:33:60Z",

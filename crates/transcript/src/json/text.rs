@@ -50,6 +50,42 @@ impl Sink for Kept {
     }
 }
 
+/// Bytes of a short text: more than any key or word of the format has.
+const SHORT_BYTES_MAX: usize = 64;
+
+/// Keeps a key or a word of the format, in place.
+pub(crate) struct Short {
+    bytes: [u8; SHORT_BYTES_MAX],
+    length: usize,
+    is_whole: bool,
+}
+
+impl Short {
+    pub(crate) fn new() -> Self {
+        Self { bytes: [0; SHORT_BYTES_MAX], length: 0, is_whole: true }
+    }
+
+    /// The text; none when it was too long to be any that is asked for.
+    pub(crate) fn text(&self) -> Option<&str> {
+        let kept = self.bytes.get(..self.length).filter(|_| self.is_whole)?;
+        std::str::from_utf8(kept).ok()
+    }
+}
+
+impl Sink for Short {
+    #[inline]
+    fn push(&mut self, piece: &[u8]) {
+        let end = self.length + piece.len();
+        match self.bytes.get_mut(self.length..end) {
+            Some(room) => {
+                room.copy_from_slice(piece);
+                self.length = end;
+            }
+            None => self.is_whole = false,
+        }
+    }
+}
+
 /// Reads one string, quotes included.
 pub(crate) fn read(bytes: &mut impl Bytes, sink: &mut impl Sink) -> Read<()> {
     if bytes.peek() != Some(b'"') {

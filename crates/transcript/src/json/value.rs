@@ -38,10 +38,13 @@ fn read<B: Bytes>(reader: &mut Reader<B>, depth: usize) -> Read<Value> {
 
 fn object<B: Bytes>(reader: &mut Reader<B>, depth: usize) -> Read<Value> {
     let mut fields = Map::new();
-    reader.members(usize::MAX, |key, reader| {
-        fields.insert(key.into_prefix(), read(reader, depth)?);
-        Ok(())
-    })?;
+    reader.members(
+        || Kept::new(usize::MAX),
+        |key, reader| {
+            fields.insert(key.into_prefix(), read(reader, depth)?);
+            Ok(())
+        },
+    )?;
     Ok(Value::Object(fields))
 }
 

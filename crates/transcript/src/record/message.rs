@@ -132,7 +132,7 @@ pub(super) fn read<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Message>> {
     let mut message = Message::empty(start..start);
     reader.object(|key, reader| match key {
         "role" => {
-            message.role = role(reader.text(16)?.as_deref());
+            message.role = reader.short()?.map_or(Role::Other, |word| role(word.text()));
             Ok(())
         }
         "parts" => {
@@ -225,7 +225,7 @@ fn call<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Call>> {
 }
 
 /// Whether a browser takes the word for "not there".
-fn is_falsy(word: &str) -> bool {
+pub(super) fn is_falsy(word: &str) -> bool {
     matches!(word, "null" | "false") || word.parse() == Ok(0.0)
 }
 
@@ -257,6 +257,8 @@ pub(super) fn mark<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Mark>> {
 
 /// Bytes of a text's beginning and end that are looked at: more than the longest tag.
 const EDGE_BYTES: usize = 64;
+/// Bytes of a text's end that are let to gather before all but [`EDGE_BYTES`] of them are dropped.
+const TAIL_BYTES_MAX: usize = 4 * 1024;
 
 /// The beginning and the end of a text, and its mark.
 #[derive(Default)]
@@ -271,9 +273,11 @@ struct Outline {
 
 impl Outline {
     fn is_wrapped_in(&self, open: &str, close: &str) -> bool {
+        if !self.head.starts_with(open.as_bytes()) {
+            return false;
+        }
         let end = String::from_utf8_lossy(&self.tail);
-        let end = end.trim_end_matches(|last: char| last.is_whitespace() || last == '\u{feff}');
-        self.head.starts_with(open.as_bytes()) && end.ends_with(close)
+        end.trim_end_matches(|last: char| last.is_whitespace() || last == '\u{feff}').ends_with(close)
     }
 
     fn extend_tail(&mut self, piece: &[u8]) {
@@ -283,7 +287,9 @@ impl Outline {
                 self.tail.push(b' ');
             }
             self.tail.extend_from_slice(&content[content.len().saturating_sub(EDGE_BYTES)..]);
-            self.tail.drain(..self.tail.len().saturating_sub(EDGE_BYTES));
+            if self.tail.len() > TAIL_BYTES_MAX {
+                self.tail.drain(..self.tail.len() - EDGE_BYTES);
+            }
             self.has_gap = false;
         }
         self.has_gap |= content.len() < piece.len();

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::message::{self, Mark, Message};
-use super::{Kind, NAME_BYTES_MAX, Record, WORD_BYTES_MAX};
+use super::{Kind, NAME_BYTES_MAX, Record};
 use crate::interruption::HISTORY_TAIL_ENTRIES;
 use crate::json::{Bytes, Read, Reader, Start};
 use crate::turn_result::TURN_RESULT_SUBTYPE;
@@ -29,7 +29,7 @@ pub enum Payload {
 /// What a `chat_compression` record puts in the place of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Snapshot {
-    /// Nothing: the history stays.
+    /// Nothing, or what a browser takes for nothing: the history stays.
     Absent,
     /// Something that is no history.
     Unreadable,
@@ -103,14 +103,16 @@ fn compression<B: Bytes>(reader: &mut Reader<B>) -> Read<Payload> {
 }
 
 fn read_snapshot<B: Bytes>(reader: &mut Reader<B>) -> Read<Snapshot> {
-    match reader.start()? {
-        Start::Array => {}
-        Start::Word => {
-            let is_null = reader.word()? == "null";
-            return Ok(if is_null { Snapshot::Absent } else { Snapshot::Unreadable });
-        }
-        Start::String | Start::Object => return reader.skip().map(|()| Snapshot::Unreadable),
-    }
+    let is_absent = match reader.start()? {
+        Start::Array => return read_entries(reader),
+        Start::Word => message::is_falsy(&reader.word()?),
+        Start::String => reader.short()?.is_some_and(|text| text.text() == Some("")),
+        Start::Object => reader.skip().map(|()| false)?,
+    };
+    Ok(if is_absent { Snapshot::Absent } else { Snapshot::Unreadable })
+}
+
+fn read_entries<B: Bytes>(reader: &mut Reader<B>) -> Read<Snapshot> {
     let mut entries = VecDeque::new();
     let mut is_readable = true;
     reader.array(|reader| {
@@ -131,7 +133,7 @@ fn slash_command<B: Bytes>(reader: &mut Reader<B>) -> Read<Payload> {
     let (mut is_result, mut is_sent, mut is_text, mut command) = (false, false, false, None);
     reader.object(|key, reader| {
         match key {
-            "phase" => is_result = reader.text(WORD_BYTES_MAX)?.as_deref() == Some("result"),
+            "phase" => is_result = reader.is_word("result")?,
             "sentToModel" => is_sent = is_true(reader)?,
             "outputHistoryItems" => is_text = is_only_assistant_text(reader)?,
             "rawCommand" => command = message::mark(reader)?,
@@ -170,7 +172,7 @@ fn is_assistant_item<B: Bytes>(reader: &mut Reader<B>) -> Read<bool> {
     let mut is_assistant = false;
     reader.object(|key, reader| {
         match key {
-            "type" => is_assistant = reader.text(WORD_BYTES_MAX)?.as_deref() == Some("assistant"),
+            "type" => is_assistant = reader.is_word("assistant")?,
             _ => reader.skip()?,
         }
         Ok(())

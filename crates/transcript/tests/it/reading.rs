@@ -271,7 +271,11 @@ fn a_snapshot_takes_the_place_of_the_history() {
     assert_eq!(compressed(json!({"compressedHistory": []})), "user1 prompt 1");
     assert_eq!(compressed(json!({"compressedHistory": null})), "user1 model1 user1 prompt 1");
     assert_eq!(compressed(json!({})), "user1 model1 user1 prompt 1");
+    assert_eq!(compressed(json!({"compressedHistory": false})), "user1 model1 user1 prompt 1");
+    assert_eq!(compressed(json!({"compressedHistory": ""})), "user1 model1 user1 prompt 1");
     assert_eq!(compressed(json!({"compressedHistory": "text"})), "unreadable");
+    assert_eq!(compressed(json!({"compressedHistory": {}})), "unreadable");
+    assert_eq!(compressed(json!({"compressedHistory": true})), "unreadable");
     assert_eq!(compressed(json!({"compressedHistory": [7]})), "unreadable");
     assert_eq!(compressed(json!({"compressedHistory": [{"role": "user", "parts": "x"}]})), "unreadable");
 }

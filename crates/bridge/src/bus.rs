@@ -16,7 +16,7 @@ use ring::Ring;
 pub(crate) use ring::{Cursor, Gap};
 
 use crate::Frame;
-use crate::limits::SUBSCRIBER_BYTES_MAX;
+use crate::limits::{Limits, SUBSCRIBER_BYTES_MAX};
 
 /// Numbers events, remembers the newest, and hands them to the subscribers. Nobody's slowness reaches it: a full lane ends.
 pub(crate) struct Bus {
@@ -44,8 +44,9 @@ pub(crate) enum Refused {
 
 impl Bus {
     /// A bus whose first event has the number after `seeded`, those being the events of a replayed history.
-    pub(crate) fn new(seeded: u64, subscribers_max: usize) -> Self {
-        Self { ring: Ring::new(seeded), mailboxes: Vec::new(), subscribers_max, ended: false }
+    pub(crate) fn new(seeded: u64, limits: Limits) -> Self {
+        let ring = Ring::new(seeded, limits.ring_events);
+        Self { ring, mailboxes: Vec::new(), subscribers_max: limits.subscribers, ended: false }
     }
 
     /// The number of the newest event.
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
 
     fn bus(subscribers_max: usize) -> Bus {
-        Bus::new(0, subscribers_max)
+        Bus::new(0, Limits { subscribers: subscribers_max, ..Limits::default() })
     }
 
     fn say(bus: &mut Bus, word: &'static str) {
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn numbers_go_on_behind_the_seeded_ones() {
-        let mut bus = Bus::new(5, 1);
+        let mut bus = Bus::new(5, Limits { subscribers: 1, ..Limits::default() });
         assert_eq!(bus.tip(), 5);
         say(&mut bus, "six");
         assert_eq!(bus.tip(), 6);

@@ -58,11 +58,18 @@ pub struct Limits {
     pub sessions: usize,
     /// Streams per session.
     pub subscribers: usize,
+    /// Events that a session keeps for readers that come back.
+    pub ring_events: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { pending_prompts: PENDING_PROMPTS_MAX, sessions: SESSIONS_MAX, subscribers: SUBSCRIBERS_MAX }
+        Self {
+            pending_prompts: PENDING_PROMPTS_MAX,
+            sessions: SESSIONS_MAX,
+            subscribers: SUBSCRIBERS_MAX,
+            ring_events: RING_EVENTS_MAX,
+        }
     }
 }
 

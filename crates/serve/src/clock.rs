@@ -7,27 +7,9 @@ pub(crate) fn now_ms() -> u64 {
     since.map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// `at_ms` as the ISO 8601 text that JavaScript's `toISOString` gives, which is what clients parse.
+/// `at_ms` as the ISO 8601 text that clients parse; empty for a time that no timestamp can say, which our clock never gives.
 pub(crate) fn iso(at_ms: u64) -> String {
-    let (seconds, millis) = (at_ms / 1000, at_ms % 1000);
-    let (days, second_of_day) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
-}
-
-/// Year, month and day of a count of days since the epoch (the era algorithm for the proleptic Gregorian calendar).
-fn civil(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
+    transcript::iso_text(at_ms).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub(crate) fn wire(sink: Arc<LedgerSink>, options: &ServeOptions) -> Bridge {
         },
         sessions: options.limits.max_sessions,
         subscribers: options.limits.max_subscribers,
+        ring_events: options.limits.event_ring_size,
     };
     let timeouts = Timeouts {
         initialize_ms: options.initialize_timeout_ms,

@@ -8,7 +8,6 @@ use attribution::{Explanation, Session};
 use ledger::Ledger;
 use transcript::{LockError, Owner, SessionLock, layout};
 
-use super::serve::workspace;
 use crate::agents::Kind;
 use crate::cli::ExplainArgs;
 use crate::output::line;
@@ -54,9 +53,9 @@ pub(crate) fn run(args: ExplainArgs) -> ExitCode {
         eprintln!("turnd: a session id is one file name, and `{}` is not", args.session);
         return ExitCode::from(EXIT_USAGE);
     }
-    let workspace = match workspace(args.workspace.as_deref()) {
+    let workspace = match place(args.workspace.as_deref()) {
         Ok(workspace) => workspace,
-        Err(error) => return failed(&error.to_string()),
+        Err(error) => return failed(&format!("cannot tell which workspace is meant: {error}")),
     };
     let store = args.store.unwrap_or_else(|| store::default_for(Kind::Builtin));
     let files = Files::new(&store, &workspace, &args.session);
@@ -81,6 +80,12 @@ pub(crate) fn run(args: ExplainArgs) -> ExitCode {
         return failed(&error.to_string());
     }
     code
+}
+
+/// The workspace that is meant: only its name is needed, since a crash may have outlived the folder.
+fn place(given: Option<&Path>) -> std::io::Result<PathBuf> {
+    let path = given.unwrap_or(Path::new("."));
+    path.canonicalize().or_else(|_| std::path::absolute(path))
 }
 
 /// Why something of the session stays unknown, or nothing when all is known.

@@ -111,7 +111,7 @@ fn own_program() -> Result<PathBuf, ServeCommandError> {
 }
 
 /// The workspace as one absolute path without links, so that every spelling of it names the same sessions.
-pub(crate) fn workspace(given: Option<&Path>) -> Result<PathBuf, ServeCommandError> {
+fn workspace(given: Option<&Path>) -> Result<PathBuf, ServeCommandError> {
     let path = given.unwrap_or(Path::new("."));
     path.canonicalize()
         .map_err(|error| ServeCommandError::Io(format!("cannot use the workspace {}", path.display()), error))

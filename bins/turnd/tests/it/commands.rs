@@ -102,3 +102,24 @@ fn explain(world: &World, session: &str) -> (Value, Option<i32>) {
         .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(&output), String::from_utf8_lossy(&output.stderr)));
     (value, output.status.code())
 }
+
+/// A crash may outlive the folder that the agent worked in.
+#[test]
+fn explain_needs_the_name_of_the_workspace_and_not_the_folder() {
+    let store = tempfile::tempdir().unwrap();
+    let chats = store.path().join("projects/-no-such-workspace/chats");
+    std::fs::create_dir_all(&chats).unwrap();
+    std::fs::write(chats.join("s.ledger.jsonl"), "{\"v\":1,\"promptId\":\"p\",\"state\":\"in_flight\",\"at\":5}\n")
+        .unwrap();
+    let output = turnd(&[
+        "explain",
+        "s",
+        "--json",
+        "--store",
+        store.path().to_str().unwrap(),
+        "--workspace",
+        "/no/such/workspace",
+    ]);
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(stdout(&output).contains(r#""withheld":"no_transcript""#), "{}", stdout(&output));
+}

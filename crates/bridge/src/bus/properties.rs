@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::{Bus, Cursor, Mailbox};
 use crate::Frame;
+use crate::limits::Limits;
 
 /// A reader that comes and goes, and what it has seen.
 #[derive(Default)]
@@ -66,7 +67,7 @@ fn act() -> impl Strategy<Value = Act> {
 
 fn play(acts: &[Act]) -> (Bus, Vec<Reader>) {
     let text = Bytes::from(vec![b'x'; 300_000]);
-    let mut bus = Bus::new(0, 3);
+    let mut bus = Bus::new(0, Limits { subscribers: 3, ..Limits::default() });
     let mut readers: Vec<Reader> = (0..3).map(|_| Reader::default()).collect();
     for act in acts {
         match *act {
@@ -99,7 +100,7 @@ proptest! {
 
     #[test]
     fn a_reader_that_keeps_up_sees_everything(sizes in prop::collection::vec(0usize..100_000, 0..60)) {
-        let mut bus = Bus::new(9, 1);
+        let mut bus = Bus::new(9, Limits { subscribers: 1, ..Limits::default() });
         let mut reader = Reader { mailbox: Some(bus.subscribe(None, 16, 0).unwrap()), ..Reader::default() };
         for size in &sizes {
             bus.publish("event", 0, |_| Bytes::from(vec![b'x'; *size]));
@@ -112,7 +113,7 @@ proptest! {
 
     #[test]
     fn memory_stays_within_its_bounds(sizes in prop::collection::vec(0usize..3_000_000, 0..40), frames_max in 16usize..64) {
-        let mut bus = Bus::new(0, 1);
+        let mut bus = Bus::new(0, Limits { subscribers: 1, ..Limits::default() });
         let stalled = bus.subscribe(None, frames_max, 0).unwrap();
         let text = Bytes::from(vec![b'x'; 3_000_000]);
         for size in sizes {
@@ -129,7 +130,7 @@ proptest! {
 
     #[test]
     fn a_cursor_is_answered_with_everything_behind_it_or_with_a_gap(events in 0u64..40, seeded in 0u64..10, cursor in 0u64..60) {
-        let mut bus = Bus::new(seeded, 1);
+        let mut bus = Bus::new(seeded, Limits { subscribers: 1, ..Limits::default() });
         for _ in 0..events {
             bus.publish("event", 0, |_| Bytes::from_static(b"{}"));
         }

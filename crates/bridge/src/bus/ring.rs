@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::limits::{REPLAY_BYTES_MAX, RING_BYTES_MAX, RING_EVENTS_MAX};
+use crate::limits::{REPLAY_BYTES_MAX, RING_BYTES_MAX};
 use crate::{Frame, wire};
 
 /// The newest events within a number and a size.
@@ -46,9 +46,8 @@ pub(crate) enum Gap {
 }
 
 impl Ring {
-    pub(crate) fn new(seeded: u64) -> Self {
-        let bounds =
-            Bounds { events_max: RING_EVENTS_MAX, bytes_max: RING_BYTES_MAX, replay_bytes_max: REPLAY_BYTES_MAX };
+    pub(crate) fn new(seeded: u64, events_max: usize) -> Self {
+        let bounds = Bounds { events_max, bytes_max: RING_BYTES_MAX, replay_bytes_max: REPLAY_BYTES_MAX };
         Self::bounded(seeded, bounds)
     }
 

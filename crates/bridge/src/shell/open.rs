@@ -168,7 +168,7 @@ impl Opened {
         let Greeting { streams, frames, asked, early, exit, .. } = greeting;
         let state = State {
             machine: session::Session::new(options.limits.pending_prompts, options.timeouts, created_at_ms),
-            bus: Bus::new(seeded_events, options.limits.subscribers),
+            bus: Bus::new(seeded_events, options.limits),
             asked,
             clients: Clients::default(),
             exit,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use serde_json::value::RawValue;
 
 use crate::limits::{BODY_BYTES_MAX, BODY_READ_MS, BODY_TOTAL_MS, DRAIN_BYTES_MAX};
@@ -21,11 +21,15 @@ pub(crate) type Fields<'a> = BTreeMap<String, &'a RawValue>;
 /// Reads the body of a request whose head carried `headers`. What is not declared as JSON is read and dropped.
 ///
 /// # Errors
-/// 413 above the limit, 408 when the sender stalls, 400 when the connection breaks.
+/// 413 above the limit, 415 for an encoding, 408 when the sender stalls, 400 when the connection breaks.
 pub(crate) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes, Refusal>
 where
     B: hyper::body::Body<Data = Bytes> + Unpin,
 {
+    if is_encoded(headers) {
+        let message = "Request body must not be encoded";
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_content_encoding", message));
+    }
     let reading = collect(headers, body);
     let bytes = tokio::time::timeout(Duration::from_millis(BODY_TOTAL_MS), reading).await.map_err(|_| stalled())??;
     Ok(if is_json(headers) { mend_surrogates(bytes) } else { Bytes::new() })
@@ -35,11 +39,15 @@ async fn collect<B>(headers: &HeaderMap, mut body: B) -> Result<Bytes, Refusal>
 where
     B: hyper::body::Body<Data = Bytes> + Unpin,
 {
-    let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     let mut total = 0;
-    let mut too_large = declared.is_some_and(|bytes| bytes > BODY_BYTES_MAX);
+    let mut too_large = declared.is_some_and(|bytes| bytes > BODY_BYTES_MAX as u64);
+    if declared.is_some_and(|bytes| bytes > DRAIN_BYTES_MAX as u64) {
+        // It would not be read to its end anyway.
+        return Err(too_large_body());
+    }
     while let Some(chunk) = next_chunk(&mut body).await? {
         total += chunk.len();
         too_large |= total > BODY_BYTES_MAX;
@@ -80,6 +88,11 @@ where
             }
         }
     }
+}
+
+/// Whether the body would have to be unpacked first. Taken as it is, a packed body is not JSON at all.
+fn is_encoded(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_ENCODING).is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
 fn stalled() -> Refusal {

@@ -103,7 +103,8 @@ impl Router {
     /// The route of `method` and `path`.
     ///
     /// # Errors
-    /// 404 for an unknown path, 405 for an unknown method on a known one, 400 for escapes that do not decode.
+    /// 404 for an unknown path and for an unknown method on a known one, as the peer answers (wire rules, section 1.1); 400
+    /// for escapes that do not decode.
     pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> Result<Matched<'p>, Refusal> {
         let bare = if path.len() > 1 { path.strip_suffix('/').unwrap_or(path) } else { path };
         let Ok(found) = self.paths.at(bare) else {
@@ -118,7 +119,7 @@ impl Router {
         });
         match route {
             Some(&(_, route)) => Ok(Matched { route, first, second }),
-            None => Err(wrong_method(method, path, found.value.allow)),
+            None => Err(Refusal { allow: Some(found.value.allow), ..unknown(method, path) }),
         }
     }
 }
@@ -137,13 +138,6 @@ fn decode(segment: &str) -> Result<Cow<'_, str>, Refusal> {
 
 fn unknown(method: &Method, path: &str) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "route_not_found", format!("Cannot {method} {path}"))
-}
-
-fn wrong_method(method: &Method, path: &str, allow: &'static str) -> Refusal {
-    let message = format!("Cannot {method} {path}");
-    let mut refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
-    refusal.allow = Some(allow);
-    refusal
 }
 
 #[cfg(test)]
@@ -195,8 +189,8 @@ mod tests {
         check("GET /nope", "404 route_not_found");
         check("GET /session/abc/nope", "404 route_not_found");
         check("GET /", "404 route_not_found");
-        check("PUT /session/abc", "405 method_not_allowed");
-        check("GET /session/abc", "405 method_not_allowed");
-        check("HEAD /session/abc/events", "405 method_not_allowed");
+        check("PUT /session/abc", "404 route_not_found");
+        check("GET /session/abc", "404 route_not_found");
+        check("HEAD /session/abc/events", "404 route_not_found");
     }
 }

@@ -134,6 +134,9 @@ fn converse(app: Arc<App>, connections: &GracefulShutdown, stream: TcpStream, pe
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_millis(HEAD_READ_MS))
         .max_buf_size(HEAD_BYTES_MAX)
+        // A client that closes its side has left: nobody can tell the two apart on the wire, and a session whose creator is gone
+        // must not stay, nor a reader that is gone keep a place.
+        .half_close(false)
         .serve_connection(TokioIo::new(Guarded::new(stream, Duration::from_millis(WRITE_STALL_MS))), service);
     let connection = connections.watch(connection);
     spawn(async move {

@@ -88,13 +88,13 @@ async fn unknown_paths_and_methods_are_answered_in_json() {
         &daemon,
         &[
             ("GET /nope", "", "404 route_not_found"),
-            ("PUT /session/x", "{}", "405 method_not_allowed"),
+            ("PUT /session/x", "{}", "404 route_not_found"),
             ("GET /session/%E0%A4%A/status", "", "400 invalid_request"),
         ],
     )
     .await;
     let answer = daemon.get("/session/x").await;
-    assert_eq!((answer.verdict().as_str(), answer.header("allow")), ("405 method_not_allowed", Some("DELETE")));
+    assert_eq!((answer.verdict().as_str(), answer.header("allow")), ("404 route_not_found", Some("DELETE")));
     assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));
 }
 
@@ -153,4 +153,19 @@ async fn one_connection_carries_many_requests() {
     }
     connection.ask("HEAD /health", &[], b"").await;
     assert!(connection.head().await.unwrap().contains(" 200 "));
+}
+
+#[tokio::test]
+async fn a_body_that_says_it_is_huge_is_refused_before_it_comes_and_a_packed_one_is_not_guessed_at() {
+    let daemon = Daemon::start().await;
+    for (headers, expected) in [
+        ("content-length: 99999999999", "413 body_too_large"),
+        ("content-encoding: gzip\r\ncontent-length: 2", "415 unsupported_content_encoding"),
+    ] {
+        let mut connection = Connection::open(daemon.address).await;
+        let host = daemon.address;
+        let head = format!("POST /session HTTP/1.1\r\nhost: {host}\r\n{headers}\r\n\r\n");
+        connection.send(head.as_bytes()).await;
+        assert_eq!(connection.answer().await.verdict(), expected, "{headers}");
+    }
 }

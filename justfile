@@ -42,4 +42,5 @@ e2e-qwen: build
 # The measured figures of docs/performance.md.
 bench: build
     cargo bench -p turnd --bench daemon
-    cargo bench -p turnd-ledger
+    cargo bench -p turnd-ledger --bench throughput
+    cargo run --release -p turnd-attribution --example verdict_cost -- 1024

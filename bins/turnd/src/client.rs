@@ -70,8 +70,8 @@ impl Client {
         Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
     }
 
-    /// As [`Self::call`], but any status other than the expected one is an error that carries the answer.
-    pub(crate) async fn expect(
+    /// As [`Self::call`], but any status other than the required one is an error that carries the answer.
+    pub(crate) async fn require(
         &mut self,
         status: u16,
         method: Method,

@@ -81,7 +81,7 @@ async fn play(store: &Path, workspace: &Path) -> Result<(), DemoError> {
     let daemon = Daemon::start(store, workspace).await?;
     line(format_args!("the daemon runs: pid {} on http://{}", daemon.pid(), daemon.address))?;
     let mut client = Client::new(daemon.address);
-    let session = client.expect(200, Method::POST, "/session", Some(&json!({}))).await?;
+    let session = client.require(200, Method::POST, "/session", Some(&json!({}))).await?;
     let session_id = text(&session, "sessionId");
     line(format_args!("a session is open: {session_id}\n"))?;
     let mut events = client.events(&session_id, 0).await?;
@@ -97,7 +97,7 @@ async fn play(store: &Path, workspace: &Path) -> Result<(), DemoError> {
     line(format_args!("the daemon is started again: pid {} on http://{}", daemon.pid(), daemon.address))?;
     line("the session is loaded; its host let the running turn end and wrote it down\n")?;
     let mut client = Client::new(daemon.address);
-    let loaded = client.expect(200, Method::POST, &format!("/session/{session_id}/load"), Some(&json!({}))).await?;
+    let loaded = client.require(200, Method::POST, &format!("/session/{session_id}/load"), Some(&json!({}))).await?;
     let withheld = commands::explain::withheld(store, workspace, &session_id);
     for (number, (prompt_id, prompt)) in admitted.iter().zip(PROMPTS).enumerate() {
         let path = format!("/session/{session_id}/turns/{prompt_id}");
@@ -105,7 +105,7 @@ async fn play(store: &Path, workspace: &Path) -> Result<(), DemoError> {
         let turn = (status == 200).then_some(&turn);
         Outcome { number: number + 1, prompt, prompt_id, turn, loaded: &loaded, withheld }.tell()?;
     }
-    client.expect(204, Method::DELETE, &format!("/session/{session_id}"), None).await?;
+    client.require(204, Method::DELETE, &format!("/session/{session_id}"), None).await?;
     daemon.kill().await
 }
 
@@ -114,7 +114,7 @@ async fn admit(client: &mut Client, session_id: &str) -> Result<Vec<String>, Dem
     let mut admitted = Vec::new();
     for (number, prompt) in PROMPTS.into_iter().enumerate() {
         let body = json!({"prompt": [{"type": "text", "text": prompt}]});
-        let receipt = client.expect(202, Method::POST, &format!("/session/{session_id}/prompt"), Some(&body)).await?;
+        let receipt = client.require(202, Method::POST, &format!("/session/{session_id}/prompt"), Some(&body)).await?;
         let prompt_id = text(&receipt, "promptId");
         line(format_args!("202  prompt {}  {prompt_id}  {prompt:?}", number + 1))?;
         admitted.push(prompt_id);

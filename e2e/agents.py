@@ -72,6 +72,21 @@ class Qwen:
         return PauseAtGate(self.model)
 
 
+class SdkExampleInQwensStore(SdkExample):
+    """The SDK's example with the store of qwen-code, so that the peer can read what the host recorded."""
+
+    serve = Qwen.serve
+
+    def __init__(self):
+        self.qwen = Qwen()
+
+    def prepare(self, home):
+        return self.qwen.prepare(home)
+
+    def close(self):
+        self.qwen.close()
+
+
 class PauseAtPermission:
     """A turn that stops where it asks permission, until the flow votes."""
 

@@ -4,6 +4,7 @@ tell the same about every prompt."""
 import shutil
 
 import flows
+from agents import Qwen, SdkExampleInQwensStore
 from flow import Session, same, saw, until
 from model import text_of
 
@@ -161,9 +162,42 @@ def one_session_in_turns(stage):
     same("the model saw all of it at the fourth turn", answers, 3)
 
 
+def the_peer_reads_what_the_host_recorded(stage):
+    # One turn a session: this agent calls its tools the same in every turn, and the peer takes the second for the first.
+    daemon = stage.turnd()
+    finished_one, events = begin(daemon)
+    whole = flows.one_turn(finished_one, events, stage.agent)[0]["promptId"]
+    cut_one, events = begin(daemon)
+    cut = cut_one.prompt(stage.agent.asking())["promptId"]
+    flows.asked(events, cut)
+    on_disk(cut_one, cut, "assistant")
+    stage.home.kill()
+    kept = stage.home.path / "kept"
+    shutil.copytree(stage.home.store, kept)
+    daemon = stage.turnd()
+    ours = [Session.load(daemon, session.id) for session in (finished_one, cut_one)]
+    wanted = [[(whole, "completed", "end_turn")], [(cut, "interrupted", "daemon_lost")]]
+    same("turnd tells what happened", [session.terminals() for session in ours], wanted)
+    end(stage)
+    shutil.rmtree(stage.home.store)
+    shutil.move(kept, stage.home.store)
+    peer = stage.qwen_serve()
+    theirs = [Session.load(peer, session.id) for session in ours]
+    same("the peer comes to the same by itself", [session.terminals() for session in theirs], wanted)
+    same("and shows the same histories", [history(s) for s in theirs], [history(s) for s in ours])
+
+
+def history(session):
+    """What a load shows, in short: (kind, text or status) a frame."""
+    updates = [f["data"]["update"] for f in session.opened["compactedReplay"]]
+    words = [u["content"]["text"] if isinstance(u.get("content"), dict) else u.get("status") for u in updates]
+    return [(u["sessionUpdate"], w) for u, w in zip(updates, words, strict=True)]
+
+
 ALL = [
-    ("interop: the peer writes, both tell", the_peer_writes_and_both_tell),
-    ("interop: turnd writes, both tell", turnd_writes_and_both_tell),
-    ("interop: an answer nobody heard", an_answer_nobody_heard),
-    ("interop: one session in turns", one_session_in_turns),
+    ("interop: the peer writes, both tell", Qwen, the_peer_writes_and_both_tell),
+    ("interop: turnd writes, both tell", Qwen, turnd_writes_and_both_tell),
+    ("interop: an answer nobody heard", Qwen, an_answer_nobody_heard),
+    ("interop: one session in turns", Qwen, one_session_in_turns),
+    ("interop: a recorded session", SdkExampleInQwensStore, the_peer_reads_what_the_host_recorded),
 ]

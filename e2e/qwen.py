@@ -81,4 +81,5 @@ OWN = [
 ]
 
 if __name__ == "__main__":
-    run("qwen", [(title, on_a_stage(Qwen, flow)) for title, flow in flows.ALL + OWN + interop.ALL])
+    own = [(title, on_a_stage(Qwen, flow)) for title, flow in flows.ALL + OWN]
+    run("qwen", own + [(title, on_a_stage(agent, flow)) for title, agent, flow in interop.ALL])

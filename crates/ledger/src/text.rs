@@ -21,11 +21,17 @@ impl<'a> Text<'a> {
     /// The text without its escapes, as bytes to be compared with plain words: no such word holds a byte that would have
     /// to be replaced, so bytes that are not UTF-8 are left as they are.
     pub(crate) fn bytes(&self) -> Cow<'a, [u8]> {
-        if self.raw.contains(&b'\\') { Cow::Owned(self.decode().into_bytes()) } else { Cow::Borrowed(self.raw) }
+        if self.is_escaped() { Cow::Owned(self.decode().into_bytes()) } else { Cow::Borrowed(self.raw) }
     }
 
     /// The text with its escapes resolved. Half a surrogate pair and bytes that are not UTF-8 become U+FFFD each.
     pub(crate) fn decode(&self) -> String {
+        if !self.is_escaped() {
+            return match str::from_utf8(self.raw) {
+                Ok(text) => text.to_owned(),
+                Err(_) => String::from_utf8_lossy(self.raw).into_owned(),
+            };
+        }
         let mut decoded = String::with_capacity(self.raw.len());
         let mut rest = self.raw;
         while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
@@ -36,6 +42,10 @@ impl<'a> Text<'a> {
         }
         push_lossy(&mut decoded, rest);
         decoded
+    }
+
+    fn is_escaped(&self) -> bool {
+        self.raw.contains(&b'\\')
     }
 }
 
@@ -75,10 +85,7 @@ fn push_escape(json: &mut String, byte: u8) {
 }
 
 fn push_lossy(decoded: &mut String, bytes: &[u8]) {
-    match str::from_utf8(bytes) {
-        Ok(text) => decoded.push_str(text),
-        Err(_) => decoded.push_str(&String::from_utf8_lossy(bytes)),
-    }
+    decoded.push_str(&String::from_utf8_lossy(bytes));
 }
 
 /// The character of the escape that `rest` begins with, and the length of that escape in bytes.

@@ -1,8 +1,6 @@
 """turnd and the real `qwen serve` on the same store, one after the other: each reads what the other wrote, and both
 tell the same about every prompt."""
 
-import shutil
-
 import flows
 from agents import Qwen, SdkExampleInQwensStore
 from flow import Session, same, saw, until
@@ -96,14 +94,12 @@ def on_disk(session, prompt_id, kind="user"):
 
 
 def both_tell_the_same(stage, lived, writer, reader):
-    kept = stage.home.path / "kept"
-    shutil.copytree(stage.home.store, kept)
+    stage.keep_store()
     first = what_is_told(stage, lived, writer())
     end(stage)
     again = what_is_told(stage, lived, reader())
     end(stage)
-    shutil.rmtree(stage.home.store)
-    shutil.move(kept, stage.home.store)
+    stage.put_store_back()
     second = what_is_told(stage, lived, reader())
     end(stage)
     for name, (_, wanted) in lived.items():
@@ -130,13 +126,11 @@ def an_answer_nobody_heard(stage):
     go_on()
     until("the turn to end without the daemon", lambda: session.turn_result(prompt_id))
     stage.nothing_is_left()
-    kept = stage.home.path / "kept"
-    shutil.copytree(stage.home.store, kept)
+    stage.keep_store()
     told = Session.load(stage.qwen_serve(), session.id).terminals()
     same("the peer infers that it completed", told, [(prompt_id, "completed", "reconstructed_from_transcript")])
     end(stage)
-    shutil.rmtree(stage.home.store)
-    shutil.move(kept, stage.home.store)
+    stage.put_store_back()
     told = Session.load(stage.turnd(), session.id).terminals()
     same("turnd knows how it completed", told, [(prompt_id, "completed", "end_turn")])
     end(stage)
@@ -172,15 +166,13 @@ def the_peer_reads_what_the_host_recorded(stage):
     flows.asked(events, cut)
     on_disk(cut_one, cut, "assistant")
     stage.home.kill()
-    kept = stage.home.path / "kept"
-    shutil.copytree(stage.home.store, kept)
+    stage.keep_store()
     daemon = stage.turnd()
     ours = [Session.load(daemon, session.id) for session in (finished_one, cut_one)]
     wanted = [[(whole, "completed", "end_turn")], [(cut, "interrupted", "daemon_lost")]]
     same("turnd tells what happened", [session.terminals() for session in ours], wanted)
     end(stage)
-    shutil.rmtree(stage.home.store)
-    shutil.move(kept, stage.home.store)
+    stage.put_store_back()
     peer = stage.qwen_serve()
     theirs = [Session.load(peer, session.id) for session in ours]
     same("the peer comes to the same by itself", [session.terminals() for session in theirs], wanted)

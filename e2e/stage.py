@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 
 from flow import ROOT, Daemon, FlowFailed, Home, saw, until
 
@@ -36,6 +37,14 @@ class Stage:
         chats = self.home.store / "projects" / folder / "chats"
         self.daemon = Daemon(command, self.home, self.environment, chats)
         return self.daemon
+
+    def keep_store(self):
+        """Keeps the store as it is now, so that two daemons can load the very same."""
+        shutil.copytree(self.home.store, self.home.path / "kept")
+
+    def put_store_back(self):
+        shutil.rmtree(self.home.store)
+        shutil.move(self.home.path / "kept", self.home.store)
 
     def agent_processes(self):
         """The pids of the agent itself. Daemon and host name it on their command lines too, but they are no Node."""

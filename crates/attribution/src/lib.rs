@@ -1,4 +1,9 @@
 //! From evidence to a verdict, or to the named reason why there is none.
+//!
+//! A daemon that died left a ledger, in which some prompts are open, and a transcript, which says what was said. From the
+//! two [`judge`] concludes how a prompt ended, when that is sure: it is pure, and every check that can fail has a name in
+//! [`Withheld`]. [`Evidence`] is what the judge needs of a transcript, [`reconcile`] reads both files and appends what is
+//! concluded, [`explain`] tells a person. A missing ending is honest; a wrong one is the only unforgivable bug.
 
 mod admission;
 mod evidence;

@@ -296,3 +296,6 @@ impl Nesting {
         self.depth = self.depth.saturating_sub(1);
     }
 }
+
+#[cfg(test)]
+mod tests;

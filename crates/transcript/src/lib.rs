@@ -1,4 +1,13 @@
 //! The session file: append, read backward, project, classify.
+//!
+//! One JSON object a line, each naming the one before it. Other programs write the same format, and any of them may be
+//! killed in the middle of a line; so the [`Writer`] seals what is torn, and the reader saves what is whole.
+//!
+//! Read from the writer's side: [`Body`], [`Writer`], [`SessionLock`]. From the reader's: [`Record`], what the evidence
+//! asks of one; [`Transcript`] and its [`Branch`], the active branch from its end; [`HistoryTail`], the model's history;
+//! [`classify`], how it was left; [`find_turn_result`], how a turn ended; [`display`], what a person is shown.
+//!
+//! Nothing here costs what the history weighs: the branch is walked from the end of the file, and texts stay in it.
 
 mod body;
 mod branch;

@@ -89,7 +89,12 @@ fn the_tail_must_be_later_than_every_other_end() {
 fn what_is_no_answer_is_no_end() {
     check("A+ ? ! remind", "tail_is_no_answer");
     check("A+ ? ! task", "tail_is_no_answer");
+    check("A+ ? ! job", "tail_is_no_answer");
+    check("note A+m ? ! job job", "tail_is_no_answer");
+    check("note A+m job", "marker_nothing_after");
+    check("A+ job", "no_visible_write");
     check("A+ ? task", INTERRUPTED);
+    check("A+ ? job", INTERRUPTED);
     check("A+ ? call task", INTERRUPTED);
 }
 

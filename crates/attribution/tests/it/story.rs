@@ -3,7 +3,7 @@
 //! Words are separated by spaces. In the ledger: `A+` admits A, `A+m3` admits it with the third record as its marker,
 //! `A=done`, `A=cancelled`, `A=late` (its deadline) end it. In the transcript, each a record: `A?` is A's prompt, `?` one
 //! without a stamp, `!` an answer, `call` a call, `tool` its answer, `A#done`, `A#cancelled`, `A#failed` are turn results,
-//! `note` a note, `zip` a compression, `remind` a reminder, `task` a note on background work, `mid` something said into
+//! `note` a note, `zip` a compression, `remind` a reminder, `task` a note on background work, `job` one that the session wrote in the user's place, `mid` something said into
 //! the turn. Every word is a second later than the one before it, in whichever file, so that one line of words tells the
 //! whole story in its order; `same` lets no time pass before the next word.
 
@@ -107,6 +107,11 @@ fn content(word: &str, at_ms: u64) -> Value {
         "tool" => said("tool_result", "user", json!({"functionResponse": {"id": "c1", "response": {"output": "x"}}})),
         "remind" => said("user", "user", json!({"text": "<system-reminder>x</system-reminder>"})),
         "task" => said("user", "user", json!({"text": "<task-notification>x</task-notification>"})),
+        "job" => {
+            let mut record = said("user", "user", json!({"text": "<task-notification>x</task-notification>"}));
+            (record["subtype"], record["provenance"]) = (json!("notification"), json!("system"));
+            record
+        }
         "mid" => {
             let mut record = said("user", "user", json!({"text": "wait"}));
             record["subtype"] = json!("mid_turn_user_message");

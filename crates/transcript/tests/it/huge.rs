@@ -45,3 +45,12 @@ fn results_are_found_behind_a_huge_record() {
     let sample = Sample::of_lines(&[note, huge]);
     assert_eq!(transcript::find_turn_result(sample.path(), Some("p1")).unwrap(), Some(result));
 }
+
+#[test]
+fn a_foreign_first_record_is_seen_however_far_back_it_is() {
+    let first = with(record("r0", None, "user"), json!({"sessionId": "s2"}));
+    let long = with(record("r1", Some("r0"), "user"), json!({"aaa": "x".repeat(5 * 1024 * 1024)}));
+    let sample = Sample::of_lines(&[first, long]);
+    let refused = transcript::check(sample.path(), "s1", "/ws".as_ref());
+    assert!(matches!(refused, Err(transcript::Absent::TwoSessions)), "{refused:?}");
+}

@@ -157,7 +157,7 @@ def one_session_in_turns(stage):
 
 
 def the_peer_reads_what_the_host_recorded(stage):
-    # One turn a session: this agent calls its tools the same in every turn, and the peer takes the second for the first.
+    # One turn a session: this agent names its tool calls alike in every turn, and the peer then mixes them up.
     daemon = stage.turnd()
     finished_one, events = begin(daemon)
     whole = flows.one_turn(finished_one, events, stage.agent)[0]["promptId"]

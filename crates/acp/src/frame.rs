@@ -12,6 +12,9 @@ pub const FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// given back.
 const KEPT_BYTES_MAX: usize = 64 * 1024;
 
+/// Bytes of a line that is too long in which the member that tells what it is must begin.
+const HEAD_BYTES: usize = 4 * 1024;
+
 /// Why a line was lost. Reading goes on behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
@@ -19,6 +22,8 @@ pub enum FrameError {
     TooLong {
         /// The limit in bytes.
         limit_bytes: usize,
+        /// Whether the line began as an answer does, so that somebody waits for what was lost.
+        was_answer: bool,
     },
 }
 
@@ -108,9 +113,10 @@ impl FrameReader {
         let needed = self.partial.len() + bytes.len();
         if needed > self.limit_bytes {
             self.discarding = true;
-            self.partial = Vec::new();
+            let partial = std::mem::take(&mut self.partial);
+            let was_answer = begins_an_answer(if partial.is_empty() { bytes } else { &partial });
             self.counts.too_long += 1;
-            self.ready.push_back(Err(FrameError::TooLong { limit_bytes: self.limit_bytes }));
+            self.ready.push_back(Err(FrameError::TooLong { limit_bytes: self.limit_bytes, was_answer }));
             return;
         }
         if needed > self.partial.capacity() {
@@ -148,10 +154,19 @@ impl FrameReader {
     }
 }
 
+/// Whether a line that begins like this is an answer: of the members that tell, the first is a result or an error. What
+/// stands before it, version and id, is short and holds no other names.
+fn begins_an_answer(line: &[u8]) -> bool {
+    let first = |name: &[u8]| line.windows(name.len()).take(HEAD_BYTES).position(|window| window == name);
+    let answers = [first(b"\"result\""), first(b"\"error\"")].into_iter().flatten().min();
+    let others = [first(b"\"method\""), first(b"\"params\"")].into_iter().flatten().min();
+    answers.is_some_and(|answer| others.is_none_or(|other| answer < other))
+}
+
 impl std::fmt::Display for FrameError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::TooLong { limit_bytes } => {
+            Self::TooLong { limit_bytes, .. } => {
                 write!(f, "a line is longer than the limit of {limit_bytes} bytes")
             }
         }

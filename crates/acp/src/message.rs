@@ -142,7 +142,7 @@ impl Message {
         match self.kind {
             Kind::Response { .. } => match self.rpc_error() {
                 Some(error) => Some(Outcome::Error(error)),
-                None => self.result().map(Outcome::Result),
+                None => Some(Outcome::Result(self.result().unwrap_or("null"))),
             },
             Kind::Request { .. } | Kind::Notification { .. } => None,
         }
@@ -218,10 +218,12 @@ impl Envelope {
                 None => Kind::Notification { method },
             });
         }
-        if self.result.is_none() && self.error.is_none() {
+        // An id alone answers with nothing. Somebody waits for it, so it counts.
+        let id = id.filter(|id| !id.is_null());
+        if id.is_none() && self.result.is_none() && self.error.is_none() {
             return Err(NotAMessage::NoEnvelope);
         }
-        Ok(Kind::Response { id: id.filter(|id| !id.is_null()) })
+        Ok(Kind::Response { id })
     }
 }
 

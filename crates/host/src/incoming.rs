@@ -17,12 +17,14 @@ pub(crate) struct Incoming<R> {
     chunk: Box<[u8]>,
     frames: FrameReader,
     skipped: Skipped,
+    /// An answer was too long to be held; the limit.
+    lost_answer: Option<usize>,
 }
 
 impl<R: AsyncRead + Unpin> Incoming<R> {
     pub(crate) fn new(from: &'static str, reader: Option<R>) -> Self {
         let chunk = vec![0; READ_BYTES].into();
-        Self { from, reader, chunk, frames: FrameReader::default(), skipped: Skipped::default() }
+        Self { from, reader, chunk, frames: FrameReader::default(), skipped: Skipped::default(), lost_answer: None }
     }
 
     /// Whether more may come.
@@ -56,6 +58,11 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         }
     }
 
+    /// Whether an answer was lost since the last look because it was longer than the limit that is given back, in bytes.
+    pub(crate) fn take_lost_answer(&mut self) -> Option<usize> {
+        self.lost_answer.take()
+    }
+
     /// The next message, lines that are none skipped and counted. Call it until there is none before reading again.
     pub(crate) fn next_message(&mut self) -> Option<Message> {
         loop {
@@ -64,6 +71,8 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
                 Ok(line) => line,
                 Err(error) => {
                     tracing::warn!(from = self.from, %error, "a line was left out");
+                    let acp::FrameError::TooLong { limit_bytes, was_answer } = error;
+                    self.lost_answer = self.lost_answer.or(was_answer.then_some(limit_bytes));
                     continue;
                 }
             };

@@ -37,6 +37,11 @@ pub(crate) enum Input {
     Daemon(Message),
     /// The agent sent a message.
     Agent(Message),
+    /// The agent sent an answer that is longer than a line may be. Nobody knows to what.
+    AnswerLost {
+        /// The longest a line may be.
+        limit_bytes: usize,
+    },
     /// The user record of the prompt that is to be dispatched was written, or why not.
     Admitted(Result<(), String>),
     /// The daemon has died, or no longer listens.
@@ -178,6 +183,7 @@ impl Machine {
         match input {
             Input::Daemon(message) => self.daemon_says(at_ms, &message),
             Input::Agent(message) => self.agent_says(at_ms, &message),
+            Input::AnswerLost { limit_bytes } => self.answer_lost(at_ms, limit_bytes),
             Input::Admitted(result) => self.admitted(result),
             Input::DaemonGone => self.daemon_gone(),
             Input::AgentGone(exit) => self.agent_gone(at_ms, &exit),

@@ -151,6 +151,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
         while let Some(message) = self.agent.output.next_message() {
             self.tell(Input::Agent(message));
         }
+        if let Some(limit_bytes) = self.agent.output.take_lost_answer() {
+            self.tell(Input::AnswerLost { limit_bytes });
+        }
         // It still says something, so the rest of it may take as long again.
         if self.timers.is_armed(Timer::Fade) {
             self.fade(FADE_WAIT);

@@ -49,6 +49,8 @@ pub mod code {
     pub const LINGER_EXPIRED: &str = "linger_expired";
     /// Somebody ended the host itself.
     pub const HOST_TERMINATED: &str = "host_terminated";
+    /// The agent's answer is longer than a line may be.
+    pub const FRAME_TOO_LONG: &str = "frame_too_long";
     /// The agent answered a prompt with something that is no answer.
     pub const INVALID_ANSWER: &str = "invalid_answer";
     /// The agent still works on another prompt of the session.
@@ -138,6 +140,16 @@ pub(crate) fn agent_exited(exit: &Exit) -> Bytes {
         params["stderrTail"] = exit.stderr_tail.as_str().into();
     }
     compose::notification(AGENT_EXITED, &params)
+}
+
+/// An error answer of the agent without what only turnd may say in it; none when there is nothing of that kind. A code of
+/// ours in an agent's mouth would go on record, and a deadline on record withholds every later verdict.
+pub(crate) fn without_our_words(id: &RequestId, message: &Message) -> Option<Message> {
+    let mut error = message.rpc_error()?;
+    let mut data = acp::lenient_value(error.data.as_deref().filter(|data| data.contains("turnd/"))?)?;
+    data.as_object_mut()?.retain(|key, _| !key.starts_with("turnd/"));
+    error.data = Some(data.to_string());
+    Message::parse(compose::error_response(id, &error)).ok()
 }
 
 /// What an error answer of the agent says: the code and the message that its turn ends with.

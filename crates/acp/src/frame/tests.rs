@@ -64,7 +64,7 @@ fn the_report_names_the_limit_and_does_not_wait_for_the_line_to_end() {
     let mut reader = FrameReader::new(LIMIT);
     reader.push(b"123456789");
     let error = reader.next_frame().unwrap().unwrap_err();
-    assert_eq!(error, FrameError::TooLong { limit_bytes: LIMIT });
+    assert_eq!(error, FrameError::TooLong { limit_bytes: LIMIT, was_answer: false });
     assert_eq!(error.to_string(), "a line is longer than the limit of 8 bytes");
     assert_eq!(reader.counts().too_long, 1);
 }
@@ -140,5 +140,23 @@ proptest! {
     fn short_lines_come_out_as_they_went_in(lines in prop::collection::vec("[a-z]{1,8}", 0..20)) {
         let stream: String = lines.iter().map(|line| format!("{line}\n")).collect();
         prop_assert_eq!(frames(LIMIT, [stream.as_bytes()]), lines);
+    }
+}
+
+#[test]
+fn a_lost_answer_is_told_from_a_lost_message() {
+    for (head, expected) in [
+        (r#"{"jsonrpc":"2.0","id":1,"result":{"method":""#, true),
+        (r#"{"id":"x","error":{"message":""#, true),
+        (r#"{"jsonrpc":"2.0","method":"session/update","params":{"result":""#, false),
+        (r#"{"params":{"error":""#, false),
+        ("noise without a name ", false),
+    ] {
+        let mut reader = FrameReader::new(64);
+        reader.push(head.as_bytes());
+        reader.push(&[b'x'; 80]);
+        reader.push(b"\n");
+        let lost = FrameError::TooLong { limit_bytes: 64, was_answer: expected };
+        assert_eq!(reader.next_frame(), Some(Err(lost)), "{head}");
     }
 }

@@ -51,9 +51,8 @@ fn a_line_that_is_no_message_says_why() {
         ("7", NotAMessage::NotAnObject),
         ("null", NotAMessage::NotAnObject),
         ("{}", NotAMessage::NoEnvelope),
-        (r#"{"id":1}"#, NotAMessage::NoEnvelope),
         (r#"{"id":1,"method":7}"#, NotAMessage::NoEnvelope),
-        (r#"{"id":1,"error":null}"#, NotAMessage::NoEnvelope),
+        (r#"{"id":null,"error":null}"#, NotAMessage::NoEnvelope),
         (r#"{"id":{},"method":"m"}"#, NotAMessage::BadId),
         (r#"{"id":true,"result":1}"#, NotAMessage::BadId),
         (&format!(r#"{{"id":1,"result":{}"#, "[".repeat(2000)), NotAMessage::TooDeep),
@@ -146,5 +145,13 @@ proptest! {
                 prop_assert!(text.contains(part) && scan::whole_value(part).is_ok());
             }
         }
+    }
+}
+
+#[test]
+fn an_id_alone_is_an_answer_that_says_nothing() {
+    for line in [r#"{"id":1}"#, r#"{"jsonrpc":"2.0","id":1,"error":null}"#] {
+        let message = parse(line).unwrap();
+        assert_eq!(message.outcome(), Some(Outcome::Result("null")), "{line}");
     }
 }

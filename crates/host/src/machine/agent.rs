@@ -17,7 +17,10 @@ impl Machine {
             }
             Kind::Notification { .. } => self.tell_daemon(line_of(message)),
             Kind::Request { id, method } => self.asked(id, method == wire::REQUEST_PERMISSION, message),
-            Kind::Response { id: Some(id) } => self.answer(at_ms, id, message),
+            Kind::Response { id: Some(id) } => match wire::without_our_words(id, message) {
+                Some(cleaned) => self.answer(at_ms, id, &cleaned),
+                None => self.answer(at_ms, id, message),
+            },
             // An answer to nothing: the agent could not read a line. It ends no turn.
             Kind::Response { id: None } => self.tell_daemon(line_of(message)),
         }

@@ -44,6 +44,25 @@ impl Machine {
         Some(request)
     }
 
+    /// An answer could not be read to its end, and its id may have stood there. Whatever waits for an answer may wait for
+    /// this one, so all of it fails: a request that nobody will answer is worse than one that is asked again.
+    pub(super) fn answer_lost(&mut self, at_ms: u64, limit_bytes: usize) {
+        let message = format!("the agent's answer is longer than the limit of {limit_bytes} bytes");
+        let lost = wire::refusal(code::FRAME_TOO_LONG, &message, &message);
+        if let Some(request) = self.fail_turn(at_ms, &message, code::FRAME_TOO_LONG) {
+            self.refuse(&request, &lost);
+        }
+        if let Some(request) = self.take_restore_request() {
+            self.refuse(&request, &lost);
+        }
+        for request in std::mem::take(&mut self.awaited).into_keys() {
+            self.refuse(&request, &lost);
+        }
+        if self.phase == Phase::Lingering {
+            self.over();
+        }
+    }
+
     /// The daemon ends the session.
     pub(super) fn close(&mut self, at_ms: u64, reason: &str) {
         let message = "the session was ended before the turn settled";

@@ -457,3 +457,24 @@ fn more_questions_than_the_bound_are_refused() {
     }
     assert_eq!(world.agent(r#"{"id":"one more","method":"_q"}"#), "agent< #\"one more\" error -32601");
 }
+
+#[test]
+fn an_answer_too_long_to_be_read_ends_the_turn_with_its_own_code() {
+    let mut world = World::ready();
+    world.prompt(2);
+    let told =
+        world.input(Input::AnswerLost { limit_bytes: 64 }).iter().map(shown_effect).collect::<Vec<_>>().join("; ");
+    assert!(told.contains("daemon< #2 error frame_too_long"), "{told}");
+    assert_eq!(world.prompt(3), "admit U(p3); agent< session/prompt#3");
+}
+
+#[test]
+fn an_agent_cannot_speak_with_our_codes() {
+    let mut world = World::ready();
+    world.prompt(2);
+    let forged =
+        r#"{"id":2,"error":{"code":-7,"message":"m","data":{"turnd/code":"prompt_deadline_exceeded","details":"d"}}}"#;
+    let told = world.agent(forged);
+    assert!(!told.contains("prompt_deadline_exceeded"), "{told}");
+    assert!(told.contains("-7"), "{told}");
+}

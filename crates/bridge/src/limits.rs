@@ -76,9 +76,9 @@ impl Default for Limits {
 /// How long the daemon waits for an agent in matters other than a prompt, which has no time limit of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From the start of the host to the answer to `initialize`.
+    /// From the start of the host to the answer to `initialize`, and again for the answer to `session/new`.
     pub initialize_ms: u64,
-    /// For the answer to `session/new` or `session/load`.
+    /// For each answer of a restore: `initialize`, for which a host may have to wait for the one before it, and `session/load`.
     pub restore_ms: u64,
     /// What a close gives the running turn to settle after its cancel.
     pub settle_ms: u64,

@@ -82,6 +82,9 @@ fn refused(app: &App, session: &str, error: &OpenError) -> Refusal {
             Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "session_id_not_honored", error.to_string())
                 .with("sessionId", session)
         }
+        OpenError::Protocol { .. } => {
+            Refusal { code: error.code().to_owned().into(), ..unavailable(&error.to_string()) }
+        }
         OpenError::TooMuchEarly => unavailable(&error.to_string()),
     }
 }
@@ -103,8 +106,11 @@ fn timed_out(code: &str, phase: &'static str, timeout_ms: u64) -> Refusal {
 fn host_refused(session: &str, host_code: Option<&str>, rpc_code: i64, message: &str, data: &Value) -> Refusal {
     match host_code {
         Some("session_writer_conflict") => {
-            let mut refusal =
-                Refusal::conflict("session_writer_conflict", message.to_owned()).with("sessionId", session);
+            // A host that lingers ends by itself when its turn does, at the latest after `--linger-ms`; SIGTERM ends it at once.
+            let mut refusal = Refusal::conflict("session_writer_conflict", message.to_owned())
+                .with("sessionId", session)
+                .with("retryable", true)
+                .retry_later();
             for key in ["pid", "startedAt"] {
                 if let Some(value) = data.get(key) {
                     refusal = refusal.with(key, value.clone());

@@ -90,6 +90,12 @@ pub enum OpenError {
         /// The end of what the agent wrote to its standard error, if the host said so.
         stderr_tail: Option<String>,
     },
+    /// The agent speaks another version of the protocol.
+    #[error("agent speaks version {answered} of the protocol, and only version 1 is spoken here")]
+    Protocol {
+        /// The version it answered with, as JSON text.
+        answered: String,
+    },
     /// The agent chose another id where it had to take ours.
     #[error("agent opened session {answered:?} instead of the one asked for")]
     IdNotHonored {
@@ -114,6 +120,7 @@ impl OpenError {
             Self::Refused { .. } => "agent_refused",
             Self::ChannelClosed { .. } => "channel_closed",
             Self::IdNotHonored { .. } => "session_id_not_honored",
+            Self::Protocol { .. } => "agent_protocol_unsupported",
             Self::TooMuchEarly => "agent_unavailable",
         }
     }
@@ -146,11 +153,12 @@ impl Opened {
             Kind::New => timeouts.initialize_ms,
             Kind::Restore => timeouts.initialize_ms.max(restore_ms),
         };
-        greeting.ask("initialize", initialize_ms, outgoing::initialize).await?;
+        let welcome = greeting.ask("initialize", initialize_ms, outgoing::initialize).await?;
+        check_protocol(&welcome)?;
         let (id, cwd) = (&open.session_id, &open.workspace_cwd);
         let agent_state = match open.kind {
             Kind::New => {
-                greeting.ask("session/new", restore_ms, |number| outgoing::new_session(number, id, cwd)).await?
+                greeting.ask("session/new", initialize_ms, |number| outgoing::new_session(number, id, cwd)).await?
             }
             Kind::Restore => {
                 greeting.ask("session/load", restore_ms, |number| outgoing::load_session(number, id, cwd)).await?
@@ -208,6 +216,14 @@ impl Opened {
     /// How a restored agent got its memory back, in the host's word: `resumed`, `loaded` or `fresh`.
     pub fn memory(&self) -> Option<String> {
         acp::string_at(&self.agent_state, &["_meta", "turnd/memory"])
+    }
+}
+
+/// An agent that names no version is taken at its word to speak ours; one that names another would be misunderstood.
+fn check_protocol(welcome: &str) -> Result<(), OpenError> {
+    match acp::raw_at(welcome, &["protocolVersion"]) {
+        None | Some("1") => Ok(()),
+        Some(answered) => Err(OpenError::Protocol { answered: answered.to_owned() }),
     }
 }
 

@@ -46,8 +46,8 @@ pub(crate) const LEFTOVERS_WAIT: Duration = Duration::from_secs(5);
 pub(crate) const TREE_POLL: Duration = Duration::from_millis(20);
 /// Between closing the agent's input and SIGTERM: the agents that end on it do so within 0.3 s.
 pub(crate) const EOF_WAIT: Duration = Duration::from_secs(2);
-/// Between SIGTERM and SIGKILL: long enough to write a file, too short for anyone to wonder.
-pub(crate) const TERM_WAIT: Duration = Duration::from_secs(2);
+/// Between SIGTERM and SIGKILL: a real agent took up to 6.5 s to end after a turn with a tool, most of them before this.
+pub(crate) const TERM_WAIT: Duration = Duration::from_secs(5);
 /// How long a killed tree may take to be gone. A process that outlives SIGKILL waits in the kernel and never runs again.
 pub(crate) const KILL_WAIT: Duration = Duration::from_secs(10);
 /// How long an agent that has closed its output, or is dead with its output still held open, has to show the rest.

@@ -48,4 +48,4 @@ mod wiring;
 pub use hosts::{HostOrder, HostStarter, HostStreams, ProcessStarter, StartError};
 pub use limits::Limits;
 pub use options::{Durability, Mode, ServeOptions};
-pub use server::{ServeError, serve, serve_with_hosts};
+pub use server::{ServeError, Server};

@@ -45,58 +45,69 @@ pub enum ServeError {
     Routes(#[source] matchit::InsertError),
 }
 
-/// Serves `listener` until `shutdown` resolves, with hosts that are processes.
-///
-/// At the end nothing new is accepted, every unfinished prompt ends as `daemon_shutdown` on disk and towards its readers, hosts are
-/// told, and what is still open gets a bounded time to finish.
-///
-/// # Errors
-/// When it cannot begin.
-pub async fn serve(
+/// A daemon that has its store and may be called; nobody is answered before it runs.
+pub struct Server {
     listener: TcpListener,
-    options: ServeOptions,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
-    let starter = ProcessStarter { launcher: options.host_launcher.clone() };
-    serve_with_hosts(listener, options, Arc::new(starter), shutdown).await
+    app: Arc<App>,
+    permits: Arc<Semaphore>,
+    /// Held until the end: one daemon a workspace of a store.
+    _store: SessionLock,
 }
 
-/// Serves `listener` until `shutdown` resolves, with hosts from `hosts`.
-///
-/// # Errors
-/// When it cannot begin.
-pub async fn serve_with_hosts(
-    listener: TcpListener,
-    options: ServeOptions,
-    hosts: Arc<dyn HostStarter>,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
-    let address = listener.local_addr().map_err(ServeError::Address)?;
-    let _lock = SessionLock::acquire(&Layout::new(&options.store, &options.workspace).daemon_lock(), &this_process())
-        .map_err(ServeError::Store)?;
-    let permits = Arc::new(Semaphore::new(options.limits.max_connections));
-    let app = Arc::new(App::new(options, hosts, address).map_err(ServeError::Routes)?);
-    let connections = GracefulShutdown::new();
-    let mut retry = interval(Duration::from_millis(HELD_RETRY_MS));
-    retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut shutdown = pin!(shutdown);
-    loop {
-        tokio::select! {
-            () = &mut shutdown => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => admit(&app, &connections, &permits, stream),
-                Err(error) => back_off(&error).await,
-            },
-            _ = retry.tick() => app.sink.retry_held(),
+impl Server {
+    /// A daemon on `listener` whose hosts are processes.
+    ///
+    /// # Errors
+    /// When the store is another daemon's, or nothing can begin.
+    pub fn open(listener: TcpListener, options: ServeOptions) -> Result<Self, ServeError> {
+        let starter = ProcessStarter { launcher: options.host_launcher.clone() };
+        Self::with_hosts(listener, options, Arc::new(starter))
+    }
+
+    /// A daemon on `listener` whose hosts come from `hosts`.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn with_hosts(
+        listener: TcpListener,
+        options: ServeOptions,
+        hosts: Arc<dyn HostStarter>,
+    ) -> Result<Self, ServeError> {
+        let address = listener.local_addr().map_err(ServeError::Address)?;
+        let lock = Layout::new(&options.store, &options.workspace).daemon_lock();
+        let store = SessionLock::acquire(&lock, &this_process()).map_err(ServeError::Store)?;
+        let permits = Arc::new(Semaphore::new(options.limits.max_connections));
+        let app = Arc::new(App::new(options, hosts, address).map_err(ServeError::Routes)?);
+        Ok(Self { listener, app, permits, _store: store })
+    }
+
+    /// Serves until `shutdown` resolves.
+    ///
+    /// At the end nothing new is accepted, every unfinished prompt ends as `daemon_shutdown` on disk and towards its readers,
+    /// hosts are told, and what is still open gets a bounded time to finish.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let Self { listener, app, permits, _store } = self;
+        let connections = GracefulShutdown::new();
+        let mut retry = interval(Duration::from_millis(HELD_RETRY_MS));
+        retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut shutdown = pin!(shutdown);
+        loop {
+            tokio::select! {
+                () = &mut shutdown => break,
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => admit(&app, &connections, &permits, stream),
+                    Err(error) => back_off(&error).await,
+                },
+                _ = retry.tick() => app.sink.retry_held(),
+            }
+        }
+        drop(listener);
+        app.bridge.shutdown().await;
+        app.sink.retry_held();
+        if timeout(Duration::from_millis(DRAIN_MS), connections.shutdown()).await.is_err() {
+            tracing::info!("connections were still open at the end");
         }
     }
-    drop(listener);
-    app.bridge.shutdown().await;
-    app.sink.retry_held();
-    if timeout(Duration::from_millis(DRAIN_MS), connections.shutdown()).await.is_err() {
-        tracing::info!("connections were still open at the end");
-    }
-    Ok(())
 }
 
 /// Who holds the store, for whoever comes second.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serve::{Limits, ServeOptions};
+use serve::{Limits, ServeOptions, Server};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -51,9 +51,12 @@ pub(crate) async fn run(args: ServeArgs) -> Result<(), ServeCommandError> {
     let bound =
         listener.local_addr().map_err(|error| ServeCommandError::Io("cannot read the address".into(), error))?;
     let ended = ended().map_err(|error| ServeCommandError::Io("cannot watch for signals".into(), error))?;
+    let server = Server::open(listener, options).map_err(ServeCommandError::Serve)?;
+    // Said only now: whoever waits for this line may call at once.
     line(format_args!("turnd listens on http://{bound}"))
         .map_err(|error| ServeCommandError::Io("cannot write to stdout".into(), error))?;
-    serve::serve(listener, options, ended).await.map_err(ServeCommandError::Serve)
+    server.run(ended).await;
+    Ok(())
 }
 
 fn options(args: ServeArgs) -> Result<ServeOptions, ServeCommandError> {

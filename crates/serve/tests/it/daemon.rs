@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use serve::{Durability, Limits, Mode, ServeOptions};
+use serve::{Durability, Limits, Mode, ServeOptions, Server};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -59,10 +59,9 @@ impl Daemon {
         change(&mut options);
         let (end, ending) = oneshot::channel();
         let (done, ended) = oneshot::channel();
-        let starter = Arc::new(hosts.clone());
+        let server = Server::with_hosts(listener, options, Arc::new(hosts.clone())).unwrap();
         spawn(async move {
-            let shutdown = async { drop(ending.await) };
-            serve::serve_with_hosts(listener, options, starter, shutdown).await.unwrap();
+            server.run(async { drop(ending.await) }).await;
             let _ = done.send(());
         });
         let daemon = Self { address, hosts, store, end: Some(end), ended: Some(ended) };
@@ -75,9 +74,8 @@ impl Daemon {
     pub(crate) async fn second(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let hosts = Arc::new(Hosts::new());
-        let second = serve::serve_with_hosts(listener, options(self.store.path()), hosts, std::future::pending());
-        let refused = tokio::time::timeout(PATIENCE, second).await.expect("a second daemon runs");
-        refused.unwrap_err().to_string()
+        let refused = Server::with_hosts(listener, options(self.store.path()), hosts).map(drop).unwrap_err();
+        refused.to_string()
     }
 
     /// Ends the daemon gracefully.

@@ -274,3 +274,6 @@ fn goal<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Goal>> {
     let permit = goal_id.zip(turn_id).zip(revision.filter(is_number));
     Ok(permit.map(|((goal_id, turn_id), revision)| Goal { goal_id, turn_id, revision }))
 }
+
+#[cfg(test)]
+mod tests;

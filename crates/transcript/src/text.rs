@@ -42,6 +42,8 @@ fn end_of_prefix(text: &str, units_max: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn check(text: &str, units_max: usize, expected: &str) {
@@ -64,5 +66,17 @@ mod tests {
         check("a🧪", 3, "a🧪");
         check("a🧪", 2, "a");
         check("🧪🧪", 3, "🧪");
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_is_the_longest_that_fits(text in any::<String>(), units_max in 0..40_usize) {
+            let cut = bounded(&text, units_max);
+            let units = cut.text.encode_utf16().count();
+            prop_assert!(text.starts_with(&cut.text) && units <= units_max);
+            let next = text[cut.text.len()..].chars().next();
+            prop_assert_eq!(cut.truncated, next.is_some());
+            prop_assert!(next.is_none_or(|next| units + next.len_utf16() > units_max));
+        }
     }
 }

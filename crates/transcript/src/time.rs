@@ -91,6 +91,8 @@ fn offset(left: &mut &[u8]) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -140,5 +142,21 @@ mod tests {
         }
         assert_eq!(to_text(1_795_977_220_001).as_deref(), Some("2026-11-29T18:33:40.001Z"));
         assert_eq!(to_text(u64::MAX), None);
+    }
+
+    proptest! {
+        #[test]
+        fn an_offset_moves_no_instant(at_ms in 0..253_402_207_199_999_u64, hours in 0..24_i64, minutes in 0..60_i64) {
+            let east = i64::try_from(at_ms).unwrap() + (hours * 60 + minutes) * 60_000;
+            let local = to_text(u64::try_from(east).unwrap().min(253_402_207_199_999)).unwrap();
+            let text = local.replace('Z', &format!("+{hours:02}:{minutes:02}"));
+            let utc = parse_millis(&local).unwrap() - (hours * 60 + minutes) * 60_000;
+            prop_assert_eq!(parse_millis(&text), Some(utc), "{}", text);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[-0-9TZ:+.é]{0,30}") {
+            let _ = parse_millis(&text);
+        }
     }
 }

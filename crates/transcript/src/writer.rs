@@ -164,7 +164,8 @@ impl Writer {
             Some(file) => file,
             none => none.insert(open_for_append(&self.path)?),
         };
-        if has_torn_tail(file)? {
+        let tail = Tail::of(file)?;
+        if tail == Tail::Torn {
             lines.insert(0, b'\n');
         }
         if file.write(&lines)? < lines.len() {
@@ -172,7 +173,11 @@ impl Writer {
         }
         match self.durability {
             Durability::Process => Ok(()),
-            Durability::Fsync => file.sync_data(),
+            Durability::Fsync => {
+                file.sync_data()?;
+                // A file that was just made is found again only if its folder was flushed too.
+                if tail == Tail::Empty { sync_folder(&self.path) } else { Ok(()) }
+            }
         }
     }
 }
@@ -184,13 +189,29 @@ fn open_for_append(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create(true).mode(FILE_MODE).open(path)
 }
 
-/// Whether the last line lacks its end, so that a record appended now would fuse with it.
-fn has_torn_tail(file: &mut File) -> io::Result<bool> {
-    if file.seek(SeekFrom::End(0))? == 0 {
-        return Ok(false);
+fn sync_folder(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// How a file ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    /// There is nothing in it.
+    Empty,
+    /// With the end of a line.
+    Sealed,
+    /// In the middle of a line, so that a record appended now would fuse with it.
+    Torn,
+}
+
+impl Tail {
+    fn of(file: &mut File) -> io::Result<Self> {
+        if file.seek(SeekFrom::End(0))? == 0 {
+            return Ok(Self::Empty);
+        }
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        Ok(if last == *b"\n" { Self::Sealed } else { Self::Torn })
     }
-    file.seek(SeekFrom::End(-1))?;
-    let mut last = [0];
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
 }

@@ -13,4 +13,5 @@ mod reading;
 mod results;
 mod sample;
 mod tail;
+mod unharmed;
 mod writing;

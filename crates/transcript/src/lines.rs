@@ -119,12 +119,14 @@ pub(crate) struct Forward<'a> {
     file: &'a File,
     at: u64,
     length: u64,
+    block: Vec<u8>,
+    block_start: u64,
 }
 
 impl<'a> Forward<'a> {
     /// Reads the first `length` bytes of the file, first line first.
     pub(crate) fn new(file: &'a File, length: u64) -> Self {
-        Self { file, at: 0, length }
+        Self { file, at: 0, length, block: Vec::new(), block_start: 0 }
     }
 
     /// Where the next line stands, in bytes. Empty ones are given out too.
@@ -133,19 +135,27 @@ impl<'a> Forward<'a> {
         if start >= self.length {
             return Ok(None);
         }
-        let mut block = vec![0; index(BLOCK_BYTES, 0)];
         let mut end = start;
         while end < self.length {
-            let wanted = index((self.length - end).min(BLOCK_BYTES), 0);
-            self.file.read_exact_at(&mut block[..wanted], end)?;
-            if let Some(at) = block[..wanted].iter().position(|byte| is_line_end(*byte)) {
-                end += at as u64;
+            let unsearched = self.bytes_from(end)?;
+            let found = unsearched.iter().position(|byte| is_line_end(*byte));
+            end += found.unwrap_or(unsearched.len()) as u64;
+            if found.is_some() {
                 break;
             }
-            end += wanted as u64;
         }
         self.at = end + 1;
         Ok(Some(start..end))
+    }
+
+    /// Some bytes that begin at `offset`, at least one.
+    fn bytes_from(&mut self, offset: u64) -> io::Result<&[u8]> {
+        if offset >= self.block_start + self.block.len() as u64 {
+            self.block.resize(index((self.length - offset).min(BLOCK_BYTES), 0), 0);
+            self.block_start = offset;
+            self.file.read_exact_at(&mut self.block, offset)?;
+        }
+        Ok(&self.block[index(offset, self.block_start)..])
     }
 }
 

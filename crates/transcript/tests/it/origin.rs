@@ -71,3 +71,11 @@ fn damage_before_the_first_record_does_not_hide_it() {
     let first = record("r0", None, "user").to_string();
     assert_eq!(outcome(format!("\u{feff}garbage\n\0\0{{\"torn\":\"{first}\n").as_bytes()), "loads");
 }
+
+#[test]
+fn a_long_beginning_of_nothing_is_passed_over_quickly() {
+    let first = record("r0", None, "user").to_string();
+    assert_eq!(outcome(format!("{}{first}\n", "\n".repeat(1_000_000)).as_bytes()), "loads");
+    // What begins behind more damage than anyone would look through is not looked for.
+    assert_eq!(outcome(format!("{}{first}\n", "x\n".repeat(3_000_000)).as_bytes()), "no record");
+}

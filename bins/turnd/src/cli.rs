@@ -85,7 +85,7 @@ pub(crate) struct ServeArgs {
     /// How long a turn may go on and be recorded after the daemon was killed
     #[arg(long, default_value_t = 600_000, value_name = "MS", help_heading = "Agent")]
     pub(crate) linger_ms: u64,
-    /// How long the agent may take to start
+    /// How long the agent may take to start, and again to open a session
     #[arg(long, default_value_t = 10_000, value_name = "MS", help_heading = "Agent")]
     pub(crate) initialize_timeout_ms: u64,
     /// How long restoring a session may take
@@ -103,8 +103,8 @@ pub(crate) struct ServeArgs {
     /// Ask for the token on /health too
     #[arg(long, help_heading = "Security")]
     pub(crate) require_auth: bool,
-    /// A browser origin that may call; repeatable
-    #[arg(long, value_name = "ORIGIN", help_heading = "Security")]
+    /// A browser origin that may call, such as http://localhost:3000; repeatable
+    #[arg(long, value_name = "ORIGIN", help_heading = "Security", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
@@ -114,16 +114,16 @@ pub(crate) struct ServeArgs {
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitArgs {
     /// Live sessions at a time
-    #[arg(long, default_value_t = 32, value_name = "N")]
+    #[arg(long, default_value_t = 32, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_sessions: usize,
     /// Running and queued prompts of one session; 0 lifts the limit
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub(crate) max_pending_prompts_per_session: usize,
     /// Open client connections
-    #[arg(long, default_value_t = 256, value_name = "N")]
+    #[arg(long, default_value_t = 256, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_connections: usize,
     /// Events kept per session for readers that come back
-    #[arg(long, default_value_t = 8_000, value_name = "N")]
+    #[arg(long, default_value_t = 8_000, value_name = "N", value_parser = at_least_one)]
     pub(crate) event_ring_size: usize,
     /// Bytes of history that a load replays
     #[arg(long, default_value_t = 4 * 1024 * 1024, value_name = "BYTES")]
@@ -207,4 +207,59 @@ fn bind_address(text: &str) -> Result<IpAddr, String> {
         return Ok(IpAddr::V4(Ipv4Addr::LOCALHOST));
     }
     text.parse().map_err(|_| format!("`{text}` is not an IP address"))
+}
+
+/// A count of which none would make no daemon.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1 is needed".to_owned()),
+        Ok(count) => Ok(count),
+        Err(_) => Err(format!("`{text}` is not a whole number")),
+    }
+}
+
+/// A scheme and an authority, as browsers send it.
+fn origin(text: &str) -> Result<String, String> {
+    match text.split_once("://") {
+        Some((scheme, authority)) if !scheme.is_empty() && !authority.is_empty() && !authority.contains('/') => {
+            Ok(text.to_owned())
+        }
+        _ => Err(format!("`{text}` is not an origin: scheme://host[:port], nothing behind it")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn serves(flags: &[&str]) -> bool {
+        Cli::try_parse_from(["turnd", "serve"].iter().chain(flags)).is_ok()
+    }
+
+    #[test]
+    fn a_limit_that_would_make_no_daemon_is_refused() {
+        for flag in ["--max-sessions", "--max-connections", "--event-ring-size"] {
+            assert!(!serves(&[flag, "0"]), "{flag}");
+            assert!(!serves(&[flag, "-1"]), "{flag}");
+            assert!(serves(&[flag, "1"]), "{flag}");
+        }
+        assert!(serves(&["--max-pending-prompts-per-session", "0"]), "0 lifts this limit");
+    }
+
+    #[test]
+    fn an_origin_is_a_scheme_and_a_host() {
+        for origin in ["zzz", "http://", "://x", "http://x/", "http://x/path"] {
+            assert!(!serves(&["--allow-origin", origin]), "{origin}");
+        }
+        assert!(serves(&["--allow-origin", "http://localhost:3000", "--allow-origin", "app://editor"]));
+    }
+
+    #[test]
+    fn an_address_is_literal_or_localhost() {
+        assert!(serves(&["--hostname", "localhost"]));
+        assert!(serves(&["--hostname", "::1"]));
+        assert!(!serves(&["--hostname", "example.org"]));
+    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use attribution::{Explanation, Session};
+use attribution::{Explanation, Session, Withheld};
 use ledger::Ledger;
 use transcript::{LockError, Owner, SessionLock, layout};
 
@@ -73,6 +73,9 @@ pub(crate) fn run(args: ExplainArgs) -> ExitCode {
     if let Err(error) = print(&explanation, args.json) {
         return failed(&error.to_string());
     }
+    if let Err(error) = files.ledger.read() {
+        return failed(&format!("{}: {error}", files.ledger.path().display()));
+    }
     let code = exit_code(&explanation);
     if lock.is_some()
         && let Some(error) = explanation.plan.apply(&files.ledger, now_ms()).failure
@@ -89,9 +92,9 @@ fn place(given: Option<&Path>) -> std::io::Result<PathBuf> {
 }
 
 /// Why something of the session stays unknown, or nothing when all is known.
-pub(crate) fn withheld(store: &Path, workspace: &Path, session_id: &str) -> Option<&'static str> {
+pub(crate) fn withheld(store: &Path, workspace: &Path, session_id: &str) -> Option<Withheld> {
     let files = Files::new(store, workspace, session_id);
-    attribution::plan(&files.session()).verdict.withheld.map(attribution::Withheld::as_str)
+    attribution::plan(&files.session()).verdict.withheld
 }
 
 fn print(explanation: &Explanation, json: bool) -> std::io::Result<()> {

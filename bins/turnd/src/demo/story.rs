@@ -2,14 +2,16 @@
 
 use std::io;
 
+use attribution::Withheld;
 use serde_json::Value;
 
 use crate::output::line;
 
 /// One event of the stream, with the number of the prompt it belongs to.
 pub(super) fn event(number: Option<usize>, event: &Value) -> io::Result<()> {
-    let prompt = number.map_or_else(|| " ".to_owned(), |number| number.to_string());
-    let id = event["id"].as_u64().map_or_else(|| "-".to_owned(), |id| format!("#{id}"));
+    // Frames without an id are about the stream and not about a prompt.
+    let Some(id) = event["id"].as_u64() else { return Ok(()) };
+    let (id, prompt) = (format!("#{id}"), number.map_or_else(|| "-".to_owned(), |number| number.to_string()));
     let kind = event["type"].as_str().unwrap_or("?");
     line(format_args!("  {id:>4}  prompt {prompt}  {kind:<22} {}", said(event)))
 }
@@ -40,7 +42,7 @@ pub(super) struct Outcome<'a> {
     /// The answer of the load.
     pub(super) loaded: &'a Value,
     /// Why no verdict was given for what is still open.
-    pub(super) withheld: Option<&'static str>,
+    pub(super) withheld: Option<Withheld>,
 }
 
 impl Outcome<'_> {
@@ -73,10 +75,13 @@ impl Outcome<'_> {
                 "transcript: the host outlived the daemon and wrote turn_result; the load copied it to the ledger"
                     .to_owned()
             }
-            (_, false) => format!(
-                "ledger: admitted, never settled; no record of the transcript is its own (withheld: {})",
-                self.withheld.unwrap_or("nothing open")
-            ),
+            (_, false) => {
+                let why =
+                    self.withheld.map(|reason| format!("{} ({reason})", reason.explanation())).unwrap_or_default();
+                format!(
+                    "ledger: admitted, never settled; it waited when the daemon died, and nothing is made up: {why}"
+                )
+            }
         }
     }
 }

@@ -27,6 +27,17 @@ pub(crate) enum Answer {
     },
 }
 
+/// The host's words for an end that is its own too: its agent is gone, or it was told to go. Nothing sent to it after that
+/// reaches an agent.
+const LAST_WORDS: [&str; 3] = ["channel_closed", "host_terminated", "linger_expired"];
+
+impl Answer {
+    /// Whether the host ends with this answer.
+    pub(crate) fn is_last(&self) -> bool {
+        matches!(self, Self::Failed { from_host: true, code, .. } if LAST_WORDS.contains(&code.as_str()))
+    }
+}
+
 /// The state of a turn as its host recorded it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostWord {
@@ -116,6 +127,19 @@ mod tests {
     fn an_error_after_a_cancel_is_a_cancelled_turn_unless_the_host_says_it() {
         check(&failed(false), "error -1", "cancelled (-)");
         check(&failed(true), "error -1", "error -1");
+    }
+
+    #[test]
+    fn only_the_hosts_own_word_for_its_end_is_its_last() {
+        let failed = |code: &str, from_host| {
+            Answer::Failed { message: "no".into(), code: code.into(), from_host, input_written: None }.is_last()
+        };
+        for code in LAST_WORDS {
+            assert!(failed(code, true), "{code}");
+            assert!(!failed(code, false), "an agent may say {code} and live");
+        }
+        assert!(!failed("transcript_unwritable", true));
+        assert!(!settled(Some("channel_closed"), None, None).is_last());
     }
 
     #[test]

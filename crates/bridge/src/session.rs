@@ -67,7 +67,7 @@ enum Phase {
     Open,
     /// It was closed; its running turn has until then to settle.
     Closing { settle_until_ms: u64, farewell: News },
-    /// The agent was told to end itself; its stream has until then to end. The farewell is what readers hear after that.
+    /// The agent was told to end itself, or its host says that it is gone; its stream has until then to end. The farewell is what readers hear after that.
     Ending { until_ms: u64, farewell: Option<News> },
     /// Nothing can happen any more.
     Over,
@@ -250,6 +250,7 @@ impl Session {
         }
         match self.phase {
             Phase::Closing { .. } => self.tell_to_end(step),
+            Phase::Open if answer.is_last() => self.await_loss(step),
             Phase::Open | Phase::Ending { .. } | Phase::Over => self.dispatch_next(step),
         }
     }

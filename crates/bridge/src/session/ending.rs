@@ -185,6 +185,14 @@ impl Session {
         self.phase = self.ending(None, step);
     }
 
+    /// The host says that it ends: nothing more is handed to it, and what waits is over now, as no word of it ever left. The
+    /// end of the stream is still waited for, since it comes with the news of how the agent ended, but not without end.
+    pub(super) fn await_loss(&mut self, step: &mut Step) {
+        self.refuse_permissions(|_| true, step);
+        self.flush_queue(FlushOrigin::ChannelClosed, step);
+        self.phase = self.ending(Some(died(None)), step);
+    }
+
     fn ending(&self, farewell: Option<News>, step: &Step) -> Phase {
         Phase::Ending { until_ms: step.at_ms.saturating_add(self.timeouts.end_ms), farewell }
     }
@@ -193,7 +201,7 @@ impl Session {
     pub(super) fn lose_channel(&mut self, exit: Option<Exit>, step: &mut Step) {
         let farewell = match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => return,
-            Phase::Open => Some(News::SessionDied { reason: "channel_closed", exit: exit.or(Some(Exit::UNKNOWN)) }),
+            Phase::Open | Phase::Ending { farewell: Some(News::SessionDied { .. }), .. } => Some(died(exit)),
             Phase::Closing { farewell, .. } => Some(farewell),
             Phase::Ending { farewell, .. } => farewell,
         };
@@ -209,6 +217,11 @@ impl Session {
         }
         step.push(Effect::Forget);
     }
+}
+
+/// What readers hear of a session whose agent went away by itself.
+fn died(exit: Option<Exit>) -> News {
+    News::SessionDied { reason: "channel_closed", exit: exit.or(Some(Exit::UNKNOWN)) }
 }
 
 /// The list of waiting prompts hears of the end of those that it showed.

@@ -89,6 +89,11 @@ impl Agent {
         self.update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})).await;
     }
 
+    /// Ends what it says, as the end of its process would; its input stays open, so that what still comes can be seen.
+    pub(crate) async fn hang_up(&mut self) {
+        self.writer.shutdown().await.unwrap();
+    }
+
     pub(crate) async fn say(&mut self, line: impl Into<Bytes>) {
         soon(self.writer.write_all(&line.into())).await.unwrap();
     }

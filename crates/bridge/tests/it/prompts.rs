@@ -243,3 +243,25 @@ async fn skill_texts_are_taken_out_of_the_commands() {
     assert_eq!(envelope["data"]["update"]["_meta"], json!({"availableSkills": ["a"]}));
     assert_eq!(world.session.state_updates().len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_died_under_a_prompt_is_given_no_other() {
+    let mut world = World::start().await;
+    world.admit("A");
+    world.admit("B");
+    let held = world.agent.hear_prompt().await;
+    let data = json!({"turnd/code": "channel_closed", "details": "the agent exited with status 3"});
+    world.agent.fail(&held, &RpcError::new(-32000, "gone").with_data(&data)).await;
+    world.expect("user_message_chunk A A; pending_prompt_added B; prompt_cancelled A forward_failed").await;
+    world
+        .expect("turn_error A channel_closed; turn_error B channel_closed; pending_prompt_completed B completed")
+        .await;
+    let queued = world.session.turn(Some("B")).overlay.unwrap();
+    assert_eq!((queued.input_written, queued.started_at_ms), (Some(InputWritten::No), None));
+    world.agent.say(acp::compose::notification("turnd/agent_exited", &json!({"exitCode": 3}))).await;
+    world.agent.hang_up().await;
+    let died = envelope(&world.frame().await);
+    assert_eq!((&died["type"], &died["data"]["exitCode"]), (&json!("session_died"), &json!(3)));
+    world.expect_end().await;
+    assert!(world.agent.hear_or_end().await.is_none(), "nothing was sent into the dying host");
+}

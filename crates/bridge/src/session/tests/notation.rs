@@ -7,6 +7,7 @@
 //! | `settle A end_turn` | the agent answers A; `settle ? …` whatever it holds |
 //! | `host A completed end_turn` | the same with the host's stamp |
 //! | `fail A`, `hostfail A` | the agent, or the host, answers A with an error |
+//! | `hostgone A` | the host answers A with the word that its agent is gone |
 //! | `say hi`, `call c`, `done c` | the agent says something, begins and ends a tool call |
 //! | `ask q`, `vote q yes`, `odd` | the agent asks and somebody votes; it asks for what nobody does |
 //! | `wait 300` | time passes, and what is due happens |
@@ -80,6 +81,7 @@ impl Play {
             ["host", id, "cancelled", stop] => settled(id, answer("cancelled", Some(HostWord::Cancelled), Some(stop))),
             ["fail", id] => settled(id, failure("-32603", false)),
             ["hostfail", id] => settled(id, failure("transcript_unwritable", true)),
+            ["hostgone", id] => settled(id, failure("channel_closed", true)),
             ["say", ref words @ ..] => update(Speech::Text(words.join(" "))),
             ["call", id] => update(Speech::ToolCall { call_id: id.to_owned() }),
             ["done", id] => update(Speech::ToolCallUpdate { call_id: id.to_owned(), over: true }),

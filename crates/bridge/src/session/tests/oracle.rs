@@ -25,6 +25,7 @@ impl Oracle {
             ["settle", "?", stop] => self.settle(if self.cancelled { "cancelled" } else { stop }),
             ["fail", "?"] => self.settle(if self.cancelled { "cancelled" } else { "-32603" }),
             ["host", "?", "completed", stop] => self.settle(stop),
+            ["hostgone", "?"] => self.lose_agent(),
             ["lost"] => self.flush("channel_closed", true),
             ["shutdown"] => self.flush("daemon_shutdown", true),
             ["kill"] => self.flush("session_killed", true),
@@ -70,6 +71,12 @@ impl Oracle {
         }
     }
 
+    fn lose_agent(&mut self) {
+        if self.held.is_some() {
+            self.flush("channel_closed", true);
+        }
+    }
+
     fn flush(&mut self, code: &str, running_too: bool) {
         let running = if running_too { self.held.take() } else { None };
         for id in running.into_iter().chain(self.waiting.drain(..)) {
@@ -87,7 +94,7 @@ fn statement() -> impl Strategy<Value = String> {
         3 => id().prop_map(|id| format!("remove {id}")),
         8 => fixed(&["settle ? end_turn", "settle ? refusal", "fail ?", "host ? completed end_turn"]),
         3 => fixed(&["cancel"]),
-        1 => fixed(&["close", "lost", "shutdown", "kill"]),
+        1 => fixed(&["close", "lost", "shutdown", "kill", "hostgone ?"]),
     ]
 }
 

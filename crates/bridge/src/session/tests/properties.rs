@@ -35,10 +35,13 @@ impl Model {
     /// What the agent's answer does, before the machine hears of it.
     fn agent_answers(&mut self, statement: &str) {
         let mut words = statement.split_whitespace();
-        let answers = matches!(words.next(), Some("settle" | "fail" | "host" | "hostfail"));
+        let verb = words.next();
+        let answers = matches!(verb, Some("settle" | "fail" | "host" | "hostfail" | "hostgone"));
         if let Some(id) = words.next().filter(|_| answers)
             && (id == "?" || self.held.as_deref() == Some(id))
         {
+            // A host whose agent is gone gets nothing more.
+            self.ending |= verb == Some("hostgone") && self.held.is_some();
             self.held = None;
         }
         if statement == "lost" || statement == "exited" {
@@ -144,11 +147,12 @@ fn statement() -> impl Strategy<Value = String> {
         2 => id().prop_map(|id| format!("settle {id} end_turn")),
         3 => id().prop_map(|id| format!("remove {id}")),
         3 => fixed(&["cancel", "say hi", "call c", "done c", "remove ?"]),
+        1 => id().prop_map(|id| format!("hostgone {id}")),
         1 => request().prop_map(|id| format!("ask {id}")),
         1 => Just("odd".to_owned()),
         1 => (request(), prop::sample::select(&["yes", "no", "cancelled"][..])).prop_map(|(id, vote)| format!("vote {id} {vote}")),
         2 => (0u64..800).prop_map(|ms| format!("wait {ms}")),
-        1 => fixed(&["close", "kill", "shutdown", "lost", "exited"]),
+        1 => fixed(&["close", "kill", "shutdown", "lost", "exited", "hostgone ?"]),
     ]
 }
 

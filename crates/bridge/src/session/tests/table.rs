@@ -299,6 +299,34 @@ fn a_lost_channel_ends_the_running_and_the_waiting_prompts_alike() {
 }
 
 #[test]
+fn a_host_that_says_its_agent_is_gone_gets_no_further_prompt() {
+    let begun = [
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("admit B", "record B, receipt B, added B"),
+        (
+            "hostgone A",
+            "refused A, record A error channel_closed, error A channel_closed, record B error channel_closed, \
+             error B channel_closed, left B",
+        ),
+        ("admit C", "closing"),
+    ];
+    check(&[&begun[..], &[("exited", "died channel_closed, end, forget")]].concat());
+    // A host that hangs instead of ending is not waited for without end.
+    check(&[&begun[..], &[("wait 499", ""), ("wait 1", "died channel_closed, end, forget")]].concat());
+}
+
+#[test]
+fn a_host_whose_agent_is_gone_gets_nothing_after_a_deadline_either() {
+    check(&[
+        ("admit A 10", "record A, receipt A, echo A, > prompt A"),
+        ("wait 10", "record A error prompt_deadline_exceeded, error A prompt_deadline_exceeded, cancel A, > cancel"),
+        ("admit B", "record B, receipt B, added B"),
+        ("hostgone A", "record B error channel_closed, error B channel_closed, left B"),
+        ("lost", "died channel_closed, end, forget"),
+    ]);
+}
+
+#[test]
 fn an_update_bears_the_prompt_that_the_agent_holds() {
     check(&[
         ("say early", "update"),

@@ -112,6 +112,7 @@ fn only_what_certainly_never_reached_the_agent_may_be_sent_again() {
     assert_eq!(written("admit A; settle A end_turn", "A"), InputWritten::Yes);
     assert_eq!(written("admit A; fail A", "A"), InputWritten::Yes);
     assert_eq!(written("admit A; hostfail A", "A"), InputWritten::No);
+    assert_eq!(written("admit A; admit B; hostgone A", "B"), InputWritten::No);
     assert_eq!(written("admit A; lost", "A"), InputWritten::Maybe);
     assert_eq!(written("admit A; exited", "A"), InputWritten::Yes);
     assert_eq!(written("admit A; say hi; lost", "A"), InputWritten::Yes);

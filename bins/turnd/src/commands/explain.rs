@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use attribution::{Explanation, Session, Withheld};
+use attribution::{Explanation, Plan, Session, Withheld};
 use ledger::Ledger;
 use transcript::{LockError, Owner, SessionLock, layout};
 
@@ -77,12 +77,7 @@ pub(crate) fn run(args: ExplainArgs) -> ExitCode {
         return failed(&format!("{}: {error}", files.ledger.path().display()));
     }
     let code = exit_code(&explanation);
-    if lock.is_some()
-        && let Some(error) = explanation.plan.apply(&files.ledger, now_ms()).failure
-    {
-        return failed(&error.to_string());
-    }
-    code
+    if lock.is_none() { code } else { apply(explanation.plan, &files, code) }
 }
 
 /// The workspace that is meant: only its name is needed, since a crash may have outlived the folder.
@@ -95,6 +90,17 @@ fn place(given: Option<&Path>) -> std::io::Result<PathBuf> {
 pub(crate) fn withheld(store: &Path, workspace: &Path, session_id: &str) -> Option<Withheld> {
     let files = Files::new(store, workspace, session_id);
     attribution::plan(&files.session()).verdict.withheld
+}
+
+/// Appends what was printed. The daemon's own appends do not ask for the session's lock, so the ledger may have changed.
+fn apply(plan: Plan, files: &Files, code: ExitCode) -> ExitCode {
+    let had_something = !plan.verdict.settled.is_empty();
+    let done = plan.apply(&files.ledger, now_ms());
+    match (done.failure, done.withheld) {
+        (Some(error), _) => failed(&error.to_string()),
+        (None, Some(Withheld::LedgerChanged)) if had_something => failed(Withheld::LedgerChanged.explanation()),
+        (None, _) => code,
+    }
 }
 
 fn print(explanation: &Explanation, json: bool) -> std::io::Result<()> {

@@ -70,6 +70,29 @@ fn explain_says_what_it_would_append_and_appends_it_only_when_told() {
 }
 
 #[test]
+fn nothing_is_appended_to_a_session_that_a_daemon_has_live() {
+    let mut world = World::new();
+    let session = world.session();
+    let prompt = world.prompt(&session, "slow 60000");
+    world.until_chunk(&session, &prompt);
+    let base = world.base();
+    let (store, workspace) = (base.join("store"), base.join("workspace"));
+    let refused = turnd(&[
+        "explain",
+        &session,
+        "--apply",
+        "--store",
+        store.to_str().unwrap(),
+        "--workspace",
+        workspace.to_str().unwrap(),
+    ]);
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{words}");
+    assert!(words.contains("is held by process"), "{words}");
+    assert_eq!(explain(&world, &session).0["dangling"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn help_reads_like_a_page_and_names_every_command() {
     let text = stdout(&turnd(&["--help"]));
     for command in ["serve", "demo", "explain", "agent"] {

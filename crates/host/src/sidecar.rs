@@ -48,7 +48,7 @@ pub(crate) fn path_beside(transcript: &Path) -> PathBuf {
 /// The note of an earlier host of this session. None when there is none that can be used.
 pub(crate) fn read(path: &Path, session_id: &str) -> Option<Note> {
     let mut text = Vec::new();
-    File::open(path).ok()?.take(SIDECAR_BYTES_MAX).read_to_end(&mut text).ok()?;
+    transcript::open_regular(path).ok()?.take(SIDECAR_BYTES_MAX).read_to_end(&mut text).ok()?;
     let note: Note = serde_json::from_slice(&text).ok()?;
     let usable = note.v == VERSION && note.session_id == session_id && !note.agent_session_id.is_empty();
     usable.then_some(note)
@@ -93,6 +93,14 @@ mod tests {
             assert_eq!(read(&path, "s1"), None, "{text}");
         }
         write(&path, &Note { v: 2, ..note() }).unwrap();
+        assert_eq!(read(&path, "s1"), None);
+    }
+
+    #[test]
+    fn a_pipe_in_the_notes_place_is_no_note_and_makes_nobody_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s1.host.json");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
         assert_eq!(read(&path, "s1"), None);
     }
 

@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::json;
 use crate::lines::{Backward, Forward, Line};
 use crate::record::Record;
+use crate::regular::open_regular;
 use crate::salvage;
 
 /// How much of the end is read at once and seen whole. Small enough to be read in a few hundredths of a second, large
@@ -36,15 +37,11 @@ pub struct Transcript {
 impl Transcript {
     /// Opens a transcript; none when there is no such file or nothing in it.
     pub fn open(path: &Path) -> io::Result<Option<Self>> {
-        let file = match File::open(path) {
+        let file = match open_regular(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
-        let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        let length = metadata.len();
+        let length = file.metadata()?.len();
         Ok((length > 0).then_some(Self { file, length }))
     }
 

@@ -20,6 +20,7 @@ mod lock;
 mod origin;
 mod projection;
 mod record;
+mod regular;
 mod results;
 mod salvage;
 mod tail;
@@ -37,6 +38,7 @@ pub use projection::{History, HistoryTail, Unreadable};
 pub use record::{
     Call, Goal, GoalEnd, Kind, Message, Payload, Record, Role, SlashCommand, Snapshot, is_off_branch_subtype,
 };
+pub use regular::open_regular;
 pub use results::{ScanError, find_turn_result, last_rewind_at_ms};
 pub use tail::{TAIL_BYTES_MAX, tail_uuid};
 pub use time::to_text as iso_text;

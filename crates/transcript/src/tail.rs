@@ -1,6 +1,5 @@
 //! What the end of a transcript says.
 
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -8,6 +7,7 @@ use std::path::Path;
 use crate::branch::Transcript;
 use crate::json::{Malformed, Read, Reader, SliceBytes};
 use crate::record::NAME_BYTES_MAX;
+use crate::regular::open_regular;
 
 /// How much of the end is looked at for the dispatch marker (ledger seed).
 pub const TAIL_BYTES_MAX: u64 = 64 * 1024;
@@ -38,7 +38,7 @@ struct Tail {
 
 impl Tail {
     fn read(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = open_regular(path)?;
         let length = file.metadata()?.len();
         let start = length.saturating_sub(TAIL_BYTES_MAX);
         let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];

@@ -47,7 +47,7 @@ impl ClaimFile {
     /// When the file is there and cannot be read.
     pub(crate) fn read(&self) -> io::Result<Vec<Claim>> {
         let mut bytes = Vec::new();
-        match File::open(&self.path) {
+        match transcript::open_regular(&self.path) {
             Ok(mut file) => file.read_to_end(&mut bytes)?,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),

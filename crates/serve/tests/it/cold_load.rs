@@ -193,6 +193,27 @@ async fn files_that_do_not_load_are_named() {
 }
 
 #[tokio::test]
+async fn a_pipe_in_a_files_place_makes_no_load_wait() {
+    let (daemon, session, _) = with_history().await;
+    let transcript = daemon.chats().join(format!("{session}.jsonl"));
+    let whole = std::fs::read(&transcript).unwrap();
+    let put_pipe = |path: &std::path::Path| {
+        std::fs::remove_file(path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    put_pipe(&transcript);
+    for action in ["load", "resume"] {
+        let answer = daemon.post(&format!("/session/{session}/{action}"), json!({})).await;
+        assert_eq!(answer.verdict(), "500 transcript_unreadable", "{action}");
+    }
+    std::fs::remove_file(&transcript).unwrap();
+    std::fs::write(&transcript, whole).unwrap();
+    put_pipe(&daemon.chats().join(format!("{session}.ledger.jsonl")));
+    // What the ledger says is unknown then; the session itself is not.
+    assert_eq!(load(&daemon, &session).await.get("promptTerminals"), None);
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_a_load_is_said() {
     let (daemon, session, _) = with_history().await;
     let rows = [

@@ -54,7 +54,11 @@ fn stream_reply(session: &Session, body: Body) -> Reply {
 /// The last event the client has seen. Anything that is no plain number means that it wants what comes from now on.
 fn cursor(headers: &HeaderMap) -> Option<u64> {
     let text = headers.get("last-event-id")?.to_str().ok()?;
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    // A number beyond any that an event can have is as far ahead as the greatest that one can.
+    Some(text.parse().unwrap_or(u64::MAX))
 }
 
 fn epoch(headers: &HeaderMap) -> Option<String> {
@@ -114,6 +118,14 @@ mod tests {
             assert_eq!(cursor(&headers(HeaderName::from_static("last-event-id"), text)), expected, "{text}");
         }
         assert_eq!(cursor(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn a_number_beyond_every_event_is_a_cursor_beyond_every_event() {
+        for text in ["18446744073709551615", "18446744073709551616", "99999999999999999999", &"9".repeat(400)] {
+            assert_eq!(cursor(&headers(HeaderName::from_static("last-event-id"), text)), Some(u64::MAX), "{text}");
+        }
+        assert_eq!(cursor(&headers(HeaderName::from_static("last-event-id"), "")), None);
     }
 
     #[test]

@@ -56,9 +56,11 @@ async fn a_cursor_of_another_life_is_told() {
     let session = daemon.create().await;
     daemon.run(&session, "hello").await;
     let path = format!("/session/{session}/events");
-    for headers in
-        [[("last-event-id", "999"), ("x-other", "1")], [("last-event-id", "1"), ("x-qwen-event-epoch", "stale")]]
-    {
+    for headers in [
+        [("last-event-id", "999"), ("x-other", "1")],
+        [("last-event-id", "99999999999999999999"), ("x-other", "1")],
+        [("last-event-id", "1"), ("x-qwen-event-epoch", "stale")],
+    ] {
         let mut stream = Stream::open(daemon.address, &path, &headers).await;
         let gap = stream.until(&["state_resync_required", "replay_complete"]).await;
         assert_eq!(gap["data"]["reason"], "epoch_reset", "{headers:?}");

@@ -42,7 +42,7 @@ pub enum Body {
 
 impl From<TurnResult> for Body {
     fn from(result: TurnResult) -> Self {
-        let payload = serde_json::to_value(result).unwrap_or(Value::Null);
+        let payload = serde_json::to_value(result.within_bounds()).unwrap_or(Value::Null);
         Self::System { subtype: TURN_RESULT_SUBTYPE.to_owned(), payload }
     }
 }

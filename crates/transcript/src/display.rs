@@ -99,23 +99,30 @@ impl<'a> Screening<'a> {
             self.records += 1;
             self.first = Some(record);
         }
-        if let Some(first) = self.first.as_ref().filter(|_| branch.is_cut()) {
-            self.frames.push(json::gap(first));
-        }
-        Ok(self.finish(false))
+        let Some(first) = self.first.as_ref().filter(|_| branch.is_cut()) else { return Ok(self.finish(false)) };
+        let gap = json::gap(first);
+        let has_room = self.has_room(gap.bytes());
+        self.frames.extend(has_room.then_some(gap));
+        Ok(self.finish(!has_room))
     }
 
     /// Takes the next record towards the beginning; whether it found room.
     fn take(&mut self, record: &Record) -> io::Result<bool> {
         let shown = self.show(record)?;
-        let bytes: usize = shown.iter().map(Frame::bytes).sum();
-        if self.bytes + bytes > self.bounds.bytes_max {
+        let unanswered = self.unanswered(record);
+        let bytes: usize = shown.iter().chain(&unanswered).map(Frame::bytes).sum();
+        if !self.has_room(bytes) {
             return Ok(false);
         }
         self.bytes += bytes;
         self.frames.extend(shown.into_iter().rev());
-        self.note_calls(record);
+        self.unanswered.extend(unanswered);
+        self.answered.extend(record.message.iter().flat_map(|message| message.responses.iter().cloned()));
         Ok(true)
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        self.bytes.saturating_add(bytes) <= self.bounds.bytes_max
     }
 
     fn show(&self, record: &Record) -> io::Result<Vec<Frame>> {
@@ -142,14 +149,11 @@ impl<'a> Screening<'a> {
         Ok(whole.get("message").map(in_message).unwrap_or_default())
     }
 
-    fn note_calls(&mut self, record: &Record) {
-        let Some(message) = &record.message else { return };
-        for id in message.calls.iter().rev().filter_map(|call| call.id.as_ref()) {
-            if record.kind == Kind::Assistant && !self.answered.contains(id) {
-                self.unanswered.push(json::unanswered(record, id));
-            }
-        }
-        self.answered.extend(message.responses.iter().cloned());
+    /// What is said of the calls of this record that nobody answered, last one first.
+    fn unanswered(&self, record: &Record) -> Vec<Frame> {
+        let calls = record.message.iter().filter(|_| record.kind == Kind::Assistant).flat_map(|said| &said.calls);
+        let ids: Vec<_> = calls.filter_map(|call| call.id.as_ref()).filter(|id| !self.answered.contains(*id)).collect();
+        ids.into_iter().rev().map(|id| json::unanswered(record, id)).collect()
     }
 
     fn finish(mut self, is_truncated: bool) -> Replay {

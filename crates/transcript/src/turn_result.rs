@@ -1,7 +1,7 @@
 //! How a turn ended, as the host writes it into the transcript and the poll reads it back.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::text::{Bounded, CODE_UNITS_MAX, MESSAGE_UNITS_MAX, TEXT_UNITS_MAX, bounded};
 
@@ -9,6 +9,8 @@ use crate::text::{Bounded, CODE_UNITS_MAX, MESSAGE_UNITS_MAX, TEXT_UNITS_MAX, bo
 pub const TURN_RESULT_SUBTYPE: &str = "turn_result";
 /// Most UTF-16 units of an id or a stop reason in a turn result.
 const IDENTIFIER_UNITS_MAX: usize = 256;
+/// What an error says whose message is empty. A reader takes an error without a message for none.
+const MESSAGE_MISSING: &str = "unknown error";
 /// What `resultCode` says when the answer's text was cut (turn status seed).
 pub const RESULT_TEXT_TRUNCATED: &str = "RESULT_TEXT_TRUNCATED";
 
@@ -142,6 +144,17 @@ impl TurnResult {
         self
     }
 
+    /// The same as a reader accepts it: a stop reason is the agent's own word and may be of any length, and a result that
+    /// breaks a bound would be no result. A word is cut; an id that was cut would be another one, so it is left out.
+    #[must_use]
+    pub(crate) fn within_bounds(mut self) -> Self {
+        let word = |word: String| bounded(&word, IDENTIFIER_UNITS_MAX).text;
+        self.stop_reason = self.stop_reason.map(word);
+        self.agent_stop_reason = self.agent_stop_reason.map(word);
+        self.originator_client_id = self.originator_client_id.filter(|id| !bounded(id, IDENTIFIER_UNITS_MAX).truncated);
+        self
+    }
+
     /// Reads a payload. None unless it names a prompt, one of the three states and the time of the end, has an error if
     /// and only if the state is one, and keeps to every bound: whatever breaks a rule of its writers was not written by
     /// them.
@@ -203,9 +216,10 @@ impl TurnState {
 }
 
 impl TurnError {
-    /// An error with both parts cut to their bounds.
+    /// An error with both parts cut to their bounds. An empty message is replaced by one that says as little.
     #[must_use]
     pub fn new(message: &str, code: Option<&str>) -> Self {
+        let message = if message.is_empty() { MESSAGE_MISSING } else { message };
         Self {
             message: bounded(message, MESSAGE_UNITS_MAX).text,
             code: code.map(|code| bounded(code, CODE_UNITS_MAX).text),
@@ -242,20 +256,30 @@ impl Fields<'_> {
         let message = fields.text("message", MESSAGE_UNITS_MAX)?.filter(|message| !message.is_empty())?;
         let code = match fields.0.get("code") {
             // A numeric code becomes text (evidence rules, section 7).
-            Some(Value::Number(code)) => Some(code.to_string()),
+            Some(Value::Number(code)) => Some(number_text(code)),
             _ => fields.text("code", CODE_UNITS_MAX)?,
         };
         Some(Some(TurnError { message, code }))
     }
 }
 
+/// A number as JavaScript says it, so that `-32603.0` is the code `-32603`.
+fn number_text(number: &Number) -> String {
+    let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT_MAX);
+    whole.map_or_else(|| number.to_string(), |whole| (whole as i64).to_string())
+}
+
+/// The largest double below which every whole number is exact.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
 /// A time of the format, however the number is written. What is finer than a millisecond is cut off.
 fn whole_millis(number: f64) -> Option<u64> {
-    /// The largest double below which every whole number is exact.
-    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     (0.0..=EXACT_MAX).contains(&number).then_some(number as u64)
 }
 
 fn is_false(flag: &bool) -> bool {
     !flag
 }
+
+#[cfg(test)]
+mod tests;

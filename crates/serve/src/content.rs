@@ -1,11 +1,13 @@
 //! The body of a prompt: what is checked before anyone looks for the session (wire rules, section 8.1), and what travels on.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::body::Fields;
 use crate::identity::is_token;
-use crate::limits::MEDIA_BLOCKS_MAX;
+use crate::limits::{MEDIA_BLOCKS_MAX, PROMPT_NESTING_MAX};
 use crate::refusal::Refusal;
 
 /// Keys that are ours; every other key travels to the agent.
@@ -38,10 +40,15 @@ pub(crate) struct Content {
 pub(crate) fn parse(fields: &Fields<'_>) -> Result<Content, Refusal> {
     let missing = || invalid("`prompt` is required and must be a non-empty array of content blocks");
     let raw = fields.get("prompt").ok_or_else(missing)?;
-    let blocks: Vec<Value> = serde_json::from_str(raw.get()).map_err(|_| missing())?;
-    if blocks.is_empty() {
+    let parts: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| missing())?;
+    if parts.is_empty() {
         return Err(missing());
     }
+    if nesting(raw.get()) > PROMPT_NESTING_MAX {
+        return Err(invalid(format!("`prompt` is nested too deep (max {PROMPT_NESTING_MAX} levels)")));
+    }
+    let blocks: Vec<Value> =
+        serde_json::from_str(raw.get()).map_err(|error| invalid(format!("`prompt` cannot be read: {error}")))?;
     check_blocks(&blocks)?;
     let deadline_ms = deadline(fields.get("deadlineMs").copied())?;
     check_modes(fields)?;
@@ -55,8 +62,39 @@ pub(crate) fn parse(fields: &Fields<'_>) -> Result<Content, Refusal> {
     })
 }
 
-fn invalid(message: &'static str) -> Refusal {
+fn invalid(message: impl Into<Cow<'static, str>>) -> Refusal {
     Refusal::bad_request("invalid_prompt", message)
+}
+
+/// How deep arrays and objects stand in each other in a JSON text.
+fn nesting(json: &str) -> usize {
+    let (mut deepest, mut depth) = (0, 0_usize);
+    let mut bytes = json.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' => skip_string(&mut bytes),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Goes behind the end of the string whose first quote was just read.
+fn skip_string(bytes: &mut impl Iterator<Item = u8>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => {
+                bytes.next();
+            }
+            b'"' => return,
+            _ => {}
+        }
+    }
 }
 
 fn check_blocks(blocks: &[Value]) -> Result<(), Refusal> {
@@ -171,6 +209,27 @@ mod tests {
         for (body, code) in cases {
             assert_eq!(check(&body).map(|_| ()), Err(code.to_owned()), "{body}");
         }
+    }
+
+    #[test]
+    fn a_prompt_that_is_nested_too_deep_is_told_the_limit() {
+        // The array of the prompt and the object of the block are the first two levels.
+        let body = |depth: usize| {
+            let (open, close) = ("[".repeat(depth - 2), "]".repeat(depth - 2));
+            format!(r#"{{"prompt":[{{"type":"text","text":"[[\\\"[[","deep":{open}{close}}}]}}"#)
+        };
+        assert!(check(&body(PROMPT_NESTING_MAX)).is_ok());
+        for depth in [PROMPT_NESTING_MAX + 1, 300, 100_000] {
+            let refusal = parse(&fields(body(depth).as_bytes()).unwrap()).unwrap_err();
+            assert_eq!(refusal.code, "invalid_prompt");
+            assert_eq!(refusal.message, "`prompt` is nested too deep (max 100 levels)");
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_is_there_is_not_called_missing() {
+        let refusal = parse(&fields(br#"{"prompt":[{"type":"text","text":"x","n":1e999}]}"#).unwrap()).unwrap_err();
+        assert!(refusal.message.starts_with("`prompt` cannot be read: number out of range"), "{}", refusal.message);
     }
 
     #[test]

@@ -41,6 +41,10 @@ pub const STREAM_CHUNK_BYTES: usize = 32 * 1024;
 /// Media blocks one prompt may carry (wire rules, section 8.1).
 pub const MEDIA_BLOCKS_MAX: usize = 256;
 
+/// How deep arrays and objects of a prompt may stand in each other, its own array included. The records and events that hold
+/// one are a few levels deeper, and all have to stay below the 128 that readers of JSON commonly take.
+pub const PROMPT_NESTING_MAX: usize = 100;
+
 /// Upper bound of `historyPageSize`, in transcript records (wire rules, section 7.1).
 pub const HISTORY_PAGE_MAX: u64 = 500;
 

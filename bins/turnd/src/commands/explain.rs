@@ -60,8 +60,10 @@ pub(crate) fn run(args: ExplainArgs) -> ExitCode {
     let store = args.store.unwrap_or_else(|| store::default_for(Kind::Builtin));
     let files = Files::new(&store, &workspace, &args.session);
     if !files.transcript.exists() && !files.ledger.path().exists() {
+        // Nothing is open in files that are not there. A person has more likely mistyped something.
         let folder = files.transcript.parent().unwrap_or(&store).display();
-        return failed(&format!("no session {} in {folder}; --store and --workspace say where to look", args.session));
+        let session = &args.session;
+        eprintln!("turnd: no files of session {session} in {folder}; --store and --workspace say where to look");
     }
     // Held until the end: what is printed is what is appended.
     let lock = if args.apply { lock(&files.transcript).map(Some) } else { Ok(None) };

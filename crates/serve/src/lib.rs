@@ -4,7 +4,7 @@
 //! gives them a ledger to write to, starts their hosts, and brings sessions back from disk. What becomes of a prompt is decided in
 //! the crates below; what became of one in an earlier life is judged by [`attribution`].
 //!
-//! The caller binds and the caller ends: see [`serve`].
+//! The caller binds and the caller ends: see [`Server`].
 //!
 //! It does **not** write transcripts, does not talk to agents other than through a host, and reads no environment variable.
 

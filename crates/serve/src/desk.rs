@@ -30,6 +30,20 @@ pub(crate) enum Busy {
     Closing,
 }
 
+impl Busy {
+    /// What the session is being, for people.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Self::Creating => "created",
+            Self::Restoring { request, .. } => match request.action {
+                Action::Load => "loaded",
+                Action::Resume => "resumed",
+            },
+            Self::Closing => "closed",
+        }
+    }
+}
+
 /// What a load or a resume asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RestoreRequest {

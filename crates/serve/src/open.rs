@@ -104,29 +104,26 @@ fn timed_out(code: &str, phase: &'static str, timeout_ms: u64) -> Refusal {
 
 /// The answer for an error that the host or the agent gave.
 fn host_refused(session: &str, host_code: Option<&str>, rpc_code: i64, message: &str, data: &Value) -> Refusal {
+    let cause = data.get("details").and_then(Value::as_str).unwrap_or(message);
     match host_code {
         Some("session_writer_conflict") => {
-            // A host that lingers ends by itself when its turn does, at the latest after `--linger-ms`; SIGTERM ends it at once.
-            let mut refusal = Refusal::conflict("session_writer_conflict", message.to_owned())
+            let refusal = Refusal::conflict("session_writer_conflict", still_written(session, data["pid"].as_u64()))
                 .with("sessionId", session)
                 .with("retryable", true)
+                .with("details", message)
                 .retry_later();
-            for key in ["pid", "startedAt"] {
-                if let Some(value) = data.get(key) {
-                    refusal = refusal.with(key, value.clone());
-                }
-            }
-            refusal
+            with_members(refusal, data, &["pid", "startedAt"])
+        }
+        Some("transcript_unwritable") => {
+            // Nothing is wrong with the agent: the store did not take the session's lock or its transcript.
+            let message = "The session cannot be opened because its store cannot be written";
+            Refusal::new(StatusCode::INSUFFICIENT_STORAGE, "transcript_unwritable", message)
+                .with("sessionId", session)
+                .with("details", cause)
         }
         Some(code) => {
-            let mut refusal = unavailable(data.get("details").and_then(Value::as_str).unwrap_or(message));
-            refusal.code = code.to_owned().into();
-            for key in ["cause", "stderrTail", "exitCode", "signal"] {
-                if let Some(value) = data.get(key) {
-                    refusal = refusal.with(key, value.clone());
-                }
-            }
-            refusal
+            let refusal = Refusal { code: code.to_owned().into(), ..unavailable(cause) };
+            with_members(refusal, data, &["cause", "stderrTail", "exitCode", "signal"])
         }
         None if rpc_code == RESOURCE_NOT_FOUND => Refusal::session_not_found(session),
         None => {
@@ -135,6 +132,23 @@ fn host_refused(session: &str, host_code: Option<&str>, rpc_code: i64, message: 
             if data.is_null() { refusal } else { refusal.with("data", data.clone()) }
         }
     }
+}
+
+/// Copies what the host said into the answer, where it said it.
+fn with_members(refusal: Refusal, data: &Value, keys: &[&'static str]) -> Refusal {
+    keys.iter().fold(refusal, |refusal, key| match data.get(key) {
+        Some(value) => refusal.with(key, value.clone()),
+        None => refusal,
+    })
+}
+
+/// What a caller can do about a session that another process writes: mostly wait.
+fn still_written(session: &str, pid: Option<u64>) -> String {
+    let writer = pid.map_or_else(|| "Another process".to_owned(), |pid| format!("Another process ({pid})"));
+    format!(
+        "{writer} still writes session \"{session}\". A host that lingers over a turn ends by itself when the turn does, or on \
+         SIGTERM; retry later."
+    )
 }
 
 /// 409 for a caller's id that exists already.
@@ -169,6 +183,19 @@ mod tests {
     fn a_session_that_somebody_writes_names_its_writer() {
         let body = refusal(Some("session_writer_conflict"), -32000, &json!({"pid": 7, "startedAt": 9}));
         assert_eq!((&body["status"], &body["pid"], &body["startedAt"]), (&json!(409), &json!(7), &json!(9)));
+        let said = body["error"].as_str().unwrap();
+        assert!(said.starts_with("Another process (7) still writes session \"s\"."), "{said}");
+        assert!(said.contains("ends by itself when the turn does, or on SIGTERM"), "{said}");
+        let nameless = refusal(Some("session_writer_conflict"), -32000, &json!({}));
+        assert!(nameless["error"].as_str().unwrap().starts_with("Another process still writes"), "{nameless}");
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_written_is_not_blamed_on_the_agent() {
+        let body = refusal(Some("transcript_unwritable"), -32000, &json!({"details": "cannot lock /x: read-only"}));
+        assert_eq!((&body["status"], &body["code"]), (&json!(507), &json!("transcript_unwritable")));
+        assert_eq!(body["error"], "The session cannot be opened because its store cannot be written");
+        assert_eq!(body["details"], "cannot lock /x: read-only");
     }
 
     #[test]

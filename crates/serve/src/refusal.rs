@@ -75,6 +75,12 @@ impl Refusal {
         Self::conflict("session_archiving", message).with("sessionId", id).retry_later()
     }
 
+    /// The same 409 while `what` is going on with the session.
+    pub(crate) fn in_transition(id: &str, what: &str) -> Self {
+        let message = format!("Session \"{id}\" is being {what}; retry later.");
+        Self { message: message.into(), ..Self::archiving(id) }
+    }
+
     /// 404 for a prompt that neither the live session nor its bounded memories know.
     pub(crate) fn prompt_not_found(session: &str, prompt: &str) -> Self {
         let message = format!("Prompt {prompt} not found in session {session}");

@@ -122,8 +122,8 @@ async fn close_when_unused(app: &Arc<App>, session: Session) {
 pub(crate) async fn close(call: &Call<'_>) -> Result<Reply, Refusal> {
     let client = call.client_id()?;
     let id = call.session_id();
-    if call.app.desk.busy(&id).is_some() {
-        return Err(Refusal::archiving(&id));
+    if let Some(busy) = call.app.desk.busy(&id) {
+        return Err(Refusal::in_transition(&id, busy.as_str()));
     }
     let session = call.app.session(&id)?;
     registered(&session, client)?;

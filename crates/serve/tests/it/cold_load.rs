@@ -125,6 +125,7 @@ async fn identical_loads_share_one_restore_and_others_are_told() {
     assert_eq!(create.verdict(), "409 restore_in_progress");
     let delete = daemon.ask(&format!("DELETE /session/{session}"), "").await;
     assert_eq!(delete.verdict(), "409 session_archiving");
+    assert_eq!(delete.json()["error"], format!("Session \"{session}\" is being loaded; retry later."));
     let prompt = json!({ "prompt": [{ "type": "text", "text": "x" }] });
     assert_eq!(daemon.post(&format!("/session/{session}/prompt"), prompt).await.verdict(), "404 session_not_found");
     daemon.hosts.open_gate(2);

@@ -109,3 +109,6 @@ impl Transcript {
         Ok(parts)
     }
 }
+
+#[cfg(test)]
+mod tests;

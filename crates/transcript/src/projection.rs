@@ -174,3 +174,6 @@ impl Accumulator {
         History { entries: self.entries, is_closed_by_goal: self.is_closed_by_goal, answered: self.answered }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ extern crate turnd_transcript as transcript;
 
 mod agreement;
 mod display;
+mod display_rows;
 mod huge;
 mod locking;
 mod origin;

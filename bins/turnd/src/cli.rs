@@ -182,22 +182,32 @@ pub(crate) struct HostArgs {
     /// Become the program behind `--`, in a process session of its own
     #[arg(long)]
     pub(crate) exec: bool,
-    #[arg(long, required_unless_present = "exec")]
+    /// End what a killed host of the session left behind, and nothing else
+    #[arg(long, conflicts_with = "exec")]
+    pub(crate) sweep: bool,
+    /// The session's id
+    #[arg(long, required_unless_present_any = ["exec", "sweep"])]
     pub(crate) session: Option<String>,
+    /// Who writes the transcript
     #[arg(long, value_enum, default_value = "recorded")]
     pub(crate) mode: TranscriptMode,
+    /// The session's transcript; lock and note lie beside it
     #[arg(long, required_unless_present = "exec")]
     pub(crate) transcript: Option<PathBuf>,
-    #[arg(long, required_unless_present = "exec")]
+    /// The folder the agent works in
+    #[arg(long, required_unless_present_any = ["exec", "sweep"])]
     pub(crate) workspace: Option<PathBuf>,
+    /// How long a running turn may go on after the daemon was killed
     #[arg(long, default_value_t = 600_000)]
     pub(crate) linger_ms: u64,
+    /// How long to wait for an earlier host of the session
     #[arg(long, default_value_t = 0)]
     pub(crate) lock_wait_ms: u64,
+    /// What a record survives: the end of the process, or of the machine
     #[arg(long, value_enum, default_value = "process")]
     pub(crate) durability: Durability,
     /// The agent's command line
-    #[arg(last = true, required = true)]
+    #[arg(last = true, required_unless_present = "sweep")]
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `host session=ID transcript=FILE workspace=DIR [mode=native] [linger_ms=N] [lock_wait_ms=N] [launcher=no] -- PROGRAM ARGS…`
 //! hosts one session on standard input and output. `host --exec -- PROGRAM ARGS…` is how it starts the agent, and
-//! `agent` is one: the built-in agent.
+//! `agent` is one: the built-in agent. `host --sweep FILE` ends what a dead host left.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -25,6 +25,9 @@ fn main() -> ExitCode {
         ["host", "--exec"] => {
             eprintln!("cannot start the agent: {}", host::exec(&command));
             ExitCode::from(127)
+        }
+        ["host", "--sweep", transcript] => {
+            ended(runtime().and_then(|runtime| runtime.block_on(host::sweep(transcript.as_ref()))))
         }
         ["host", ref settings @ ..] => {
             let options = options(settings, command);

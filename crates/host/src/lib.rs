@@ -15,6 +15,7 @@ mod exit;
 mod incoming;
 mod journal;
 mod launch;
+mod leftovers;
 mod limits;
 mod machine;
 mod options;
@@ -31,6 +32,7 @@ mod turn;
 mod wire;
 
 pub use launch::{SESSION_FILE_MARK, exec};
+pub use leftovers::sweep;
 pub use options::{AgentCommand, HostOptions, Mode};
 pub use run::run;
 pub use stdio::stdio;

@@ -2,7 +2,7 @@
 //!
 //! Losing it costs the agent its memory and nobody an outcome, so nothing waits for it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};

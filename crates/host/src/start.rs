@@ -1,20 +1,20 @@
 //! From nothing to an agent that runs and a session that is ours.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use acp::RpcError;
 use tokio::io::AsyncRead;
-use tokio::time::{Instant, sleep, timeout_at};
-use transcript::{Identity, LockError, Owner, SessionLock, Writer};
+use tokio::time::{Instant, timeout_at};
+use transcript::{Identity, LockError, SessionLock, Writer};
 
-use crate::clock::now_ms;
 use crate::incoming::Incoming;
 use crate::journal::Journal;
 use crate::launch::{self, Agent};
-use crate::limits::{LEFTOVERS_WAIT, LOCK_POLL, TREE_POLL};
+use crate::leftovers::{end_leftovers, lock};
+use crate::limits::LOCK_POLL;
 use crate::options::{HostOptions, Mode};
 use crate::sidecar;
-use crate::tree::{self, Tree};
+use crate::tree::Tree;
 use crate::wire::{code, refusal_unwritten, writer_conflict};
 
 /// Everything a host needs to begin.
@@ -44,7 +44,7 @@ pub(crate) async fn start<R: AsyncRead + Unpin>(
     })?;
     let Some(lock) = wait_for_lock(options, &transcript, daemon).await? else { return Ok(None) };
     let tree = Tree::of_session(transcript.as_os_str());
-    end_leftovers(&tree).await?;
+    end_leftovers(&tree).await.map_err(|stubborn| writer_conflict(&stubborn.to_string(), None))?;
     let (journal, remembered) = match options.mode {
         Mode::Native => (None, None),
         Mode::Recorded => {
@@ -64,20 +64,15 @@ pub(crate) async fn start<R: AsyncRead + Unpin>(
     Ok(Some(Started { lock, journal, remembered, capability, agent, tree }))
 }
 
-fn lock_path(transcript: &Path) -> PathBuf {
-    transcript.with_extension("lock")
-}
-
 /// An earlier host may linger over a turn whose daemon has died. Its outcome is worth the wait.
 async fn wait_for_lock<R: AsyncRead + Unpin>(
     options: &HostOptions,
     transcript: &Path,
     daemon: &mut Incoming<R>,
 ) -> Result<Option<SessionLock>, RpcError> {
-    let me = Owner { pid: std::process::id(), started_at: now_ms(), start_ticks: tree::my_start_ticks() };
     let until = Instant::now() + options.lock_wait;
     loop {
-        match SessionLock::acquire(&lock_path(transcript), &me) {
+        match lock(transcript) {
             Ok(lock) => return Ok(Some(lock)),
             Err(LockError::Held { .. }) if Instant::now() < until => {}
             Err(error) => return Err(not_locked(&error)),
@@ -99,25 +94,6 @@ fn not_locked(error: &LockError) -> RpcError {
         LockError::Io { .. } => {
             refusal_unwritten(code::TRANSCRIPT_UNWRITABLE, "the session cannot be locked", &details)
         }
-    }
-}
-
-async fn end_leftovers(tree: &Tree) -> Result<(), RpcError> {
-    let until = Instant::now() + LEFTOVERS_WAIT;
-    loop {
-        let leftovers = tree.members();
-        let Some(first) = leftovers.first() else { return Ok(()) };
-        if Instant::now() >= until {
-            let details = format!("process {} of an earlier host of this session does not end", first.pid);
-            return Err(writer_conflict(&details, None));
-        }
-        tracing::warn!(
-            count = leftovers.len(),
-            "an earlier host of this session left processes behind; they are ended"
-        );
-        tree.kill(&leftovers);
-        tree::reap();
-        sleep(TREE_POLL).await;
     }
 }
 

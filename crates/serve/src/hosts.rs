@@ -79,10 +79,14 @@ impl HostStarter for ProcessStarter {
         let (Some(writer), Some(reader)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(StartError { cause: "the host has no pipes".to_owned() });
         };
-        let session = order.session_id.clone();
+        let (session, sweep) = (order.session_id.clone(), self.sweep(order));
         spawn(async move {
             match child.wait().await {
-                Ok(status) => tracing::debug!(session, %status, "host ended"),
+                Ok(status) if status.success() => tracing::debug!(session, %status, "host ended"),
+                Ok(status) => {
+                    tracing::warn!(session, %status, "host was ended from outside; what it left behind is ended too");
+                    clear_away(&session, sweep).await;
+                }
                 Err(error) => tracing::warn!(session, %error, "host cannot be waited for"),
             }
         });
@@ -92,13 +96,34 @@ impl HostStarter for ProcessStarter {
 
 impl ProcessStarter {
     fn command(&self, order: &HostOrder) -> Command {
+        let mut command = self.bare();
+        command.args(arguments(order)).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+    }
+
+    /// A host that ends what another one of the same session left behind, and then itself. Only hosts touch processes.
+    fn sweep(&self, order: &HostOrder) -> Command {
+        let mut command = self.bare();
+        command.args(["host", "--sweep", "--transcript"]).arg(&order.transcript);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    }
+
+    fn bare(&self) -> Command {
         let mut command = Command::new(&self.launcher);
-        command.args(arguments(order)).kill_on_drop(false).process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command.kill_on_drop(false).process_group(0).stderr(Stdio::inherit());
         for variable in TOKEN_VARIABLES {
             command.env_remove(variable);
         }
         command
+    }
+}
+
+async fn clear_away(session: &str, mut sweep: Command) {
+    match sweep.status().await {
+        Ok(status) if status.success() => {}
+        Ok(status) => tracing::warn!(session, %status, "what a host left behind could not be ended"),
+        Err(error) => tracing::warn!(session, %error, "what a host left behind cannot be ended"),
     }
 }
 
@@ -156,6 +181,35 @@ mod tests {
         let mut said = String::new();
         streams.reader.read_to_string(&mut said).await.unwrap();
         assert!(said.starts_with("host --session s"), "{said}");
+    }
+
+    /// Starts a host that says its command line and ends with this status, and gives all command lines that were said.
+    async fn lines_of_a_host_that_ends_with(status: u8, count: usize) -> Vec<String> {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (launcher, log) = (folder.path().join("turnd"), folder.path().join("log"));
+        assert!(std::process::Command::new("mkfifo").arg(&log).status().unwrap().success());
+        let script = format!("#!/bin/sh\necho \"$*\" > '{}'\nexit {status}\n", log.display());
+        std::fs::write(&launcher, script).unwrap();
+        std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o700)).unwrap();
+        // Kept open for both, so that a reader does not see an end between two writers.
+        let pipe = tokio::net::unix::pipe::OpenOptions::new().read_write(true).open_receiver(&log).unwrap();
+        let mut said = tokio::io::BufReader::new(pipe);
+        let _streams = ProcessStarter { launcher }.start(&order()).unwrap();
+        let mut lines = Vec::new();
+        for _ in 0..count {
+            let mut line = String::new();
+            tokio::io::AsyncBufReadExt::read_line(&mut said, &mut line).await.unwrap();
+            lines.push(line.trim_end().to_owned());
+        }
+        lines
+    }
+
+    #[tokio::test]
+    async fn behind_a_host_that_did_not_end_in_order_another_clears_away() {
+        let lines = lines_of_a_host_that_ends_with(3, 2).await;
+        assert!(lines[0].starts_with("host --session s"), "{lines:?}");
+        assert_eq!(lines[1], "host --sweep --transcript /t/s.jsonl");
     }
 
     #[tokio::test]

@@ -8,8 +8,12 @@ use host::{AgentCommand, HostOptions};
 
 use crate::cli::{Durability, HostArgs, TranscriptMode};
 
-/// Runs the host until its session is over.
+/// Runs the host until its session is over, or only clears away what an earlier one left.
 pub(crate) async fn run(args: HostArgs) -> std::io::Result<()> {
+    if args.sweep {
+        let transcript = args.transcript.ok_or_else(|| std::io::Error::other("--transcript is needed"))?;
+        return host::sweep(&transcript).await;
+    }
     let (Some(session_id), Some(transcript_path), Some(workspace)) = (args.session, args.transcript, args.workspace)
     else {
         return Err(std::io::Error::other("--session, --transcript and --workspace are needed"));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, chats};
+use crate::world::{World, alive, chats};
 
 #[test]
 fn a_finished_turn_keeps_its_real_outcome_over_a_kill_of_everything() {
@@ -68,6 +68,22 @@ fn a_second_load_repeats_the_answer_and_appends_nothing() {
     world.kill_everything();
     assert_eq!(terminals(&world.load(&session)), first);
     assert_eq!(std::fs::read(chats(&world).join(format!("{session}.ledger.jsonl"))).unwrap(), ledger);
+}
+
+#[test]
+fn what_the_agent_of_a_killed_host_left_is_gone_before_anybody_loads_its_session() {
+    let mut world = World::new();
+    let (session, other) = (world.session(), world.session());
+    let mut left = |session: &str| {
+        let prompt = world.prompt(session, "grandchild");
+        world.settle(session, &prompt)["resultText"].as_str().unwrap().parse::<u32>().unwrap()
+    };
+    let (gone, stays) = (left(&session), left(&other));
+    world.kill_host(&session);
+    world.until_gone(&session);
+    world.until_dead(&[gone].into());
+    assert!(alive(stays), "another session's is not touched");
+    world.load(&session);
 }
 
 #[test]

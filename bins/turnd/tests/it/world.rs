@@ -124,6 +124,18 @@ impl World {
         self.restart();
     }
 
+    /// Kills the host of one session with signal 9, and nothing else.
+    pub(crate) fn kill_host(&self, session: &str) {
+        let runs_it = |pid: &&u32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+            words.contains(&&b"host"[..]) && words.contains(&session.as_bytes())
+        };
+        let family = self.family();
+        let host = family.iter().find(runs_it).unwrap();
+        assert!(Command::new("sh").args(["-c", &format!("kill -KILL {host}")]).status().unwrap().success());
+    }
+
     fn restart(&mut self) {
         self.daemon = Daemon::start(self.base.path(), &self.flags);
         self.connection = Connection::open(self.daemon.address);
@@ -174,7 +186,7 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Whether the process runs: a zombie does not.
-fn alive(pid: u32) -> bool {
+pub(crate) fn alive(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != 'Z')
 }
 

@@ -45,6 +45,21 @@ async fn what_a_killed_host_left_is_ended_before_the_next_begins() {
 }
 
 #[tokio::test]
+async fn a_sweep_ends_what_a_killed_host_left_and_nothing_of_a_living_one() {
+    let store = Store::new();
+    let mut host = store.host(&[]);
+    host.open().await;
+    let pid = leave_behind(&store, &mut host).await;
+    store.sweep().await;
+    assert!(runs(&pid), "the session has a host");
+    host.child.kill().await.unwrap();
+    Store::new().sweep().await;
+    assert!(runs(&pid), "another session's sweep leaves it alone");
+    store.sweep().await;
+    assert!(!runs(&pid));
+}
+
+#[tokio::test]
 async fn a_killed_host_takes_its_agent_with_it() {
     let store = Store::new();
     let mut host = store.host_over_script(&[], "echo $$ > pid; exec sleep 3600");

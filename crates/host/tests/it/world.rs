@@ -69,6 +69,13 @@ impl Store {
         results.map(|record| record["systemPayload"].clone()).find(of_prompt)
     }
 
+    /// Ends what a dead host of the session left behind.
+    pub(crate) async fn sweep(&self) {
+        let mut sweep = Command::new(program());
+        sweep.args(["host", "--sweep"]).arg(self.transcript());
+        assert!(timeout(PATIENCE, sweep.status()).await.expect("the sweep ends in time").unwrap().success());
+    }
+
     /// Starts a host over the built-in agent.
     pub(crate) fn host(&self, settings: &[&str]) -> Host {
         let program = program();

@@ -108,3 +108,110 @@ fn named(owner: Option<&Owner>) -> String {
         None => "another process".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const FIRST: Owner = Owner { pid: 7, started_at: 1_795_977_220_000, start_ticks: Some(42) };
+    const SECOND: Owner = Owner { pid: 8, started_at: 9, start_ticks: None };
+
+    fn content(path: &Path) -> String {
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    /// Takes a lock that is held while its file says this.
+    fn refused(content: &str) -> LockError {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("s.lock");
+        let _held = SessionLock::acquire(&path, &FIRST).unwrap();
+        std::fs::write(&path, content).unwrap();
+        SessionLock::acquire(&path, &SECOND).unwrap_err()
+    }
+
+    #[test]
+    fn a_lock_names_its_holder_and_then_nobody() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("made/for/it/s.lock");
+        let held = SessionLock::acquire(&path, &FIRST).unwrap();
+        assert_eq!(content(&path), "{\"pid\":7,\"startedAt\":1795977220000,\"startTicks\":42}\n");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        drop(held);
+        assert_eq!(content(&path), "");
+        let _held = SessionLock::acquire(&path, &SECOND).unwrap();
+        assert_eq!(content(&path), "{\"pid\":8,\"startedAt\":9}\n");
+    }
+
+    #[test]
+    fn a_longer_name_that_was_left_behind_leaves_no_rest() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("s.lock");
+        std::fs::write(&path, "x".repeat(10_000)).unwrap();
+        let _held = SessionLock::acquire(&path, &SECOND).unwrap();
+        assert_eq!(content(&path), "{\"pid\":8,\"startedAt\":9}\n");
+    }
+
+    #[test]
+    fn whoever_comes_second_changes_nothing() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("s.lock");
+        let _held = SessionLock::acquire(&path, &FIRST).unwrap();
+        let before = content(&path);
+        for _ in 0..3 {
+            assert!(matches!(SessionLock::acquire(&path, &SECOND), Err(LockError::Held { .. })));
+            assert_eq!(content(&path), before);
+        }
+    }
+
+    #[test]
+    fn a_holder_is_named_if_its_file_names_one() {
+        let owner = |content: &str| match refused(content) {
+            LockError::Held { owner, .. } => owner,
+            failed @ LockError::Io { .. } => panic!("{failed}"),
+        };
+        assert_eq!(owner("{\"pid\":8,\"startedAt\":9}"), Some(SECOND));
+        assert_eq!(owner("{\"startTicks\":null,\"pid\":8,\"startedAt\":9,\"host\":\"new\"}\n"), Some(SECOND));
+        let padded = format!("{}{{\"pid\":8,\"startedAt\":9}}", " ".repeat(5_000));
+        for nobody in [
+            "",
+            "\n",
+            "{",
+            "7",
+            "{\"pid\":8}",
+            "{\"pid\":-8,\"startedAt\":9}",
+            "{\"pid\":\"8\",\"startedAt\":9}",
+            &padded,
+        ] {
+            assert_eq!(owner(nobody), None, "{nobody:.40}");
+        }
+    }
+
+    #[test]
+    fn a_holder_without_a_name_is_another_process() {
+        let message = refused("").to_string();
+        assert!(message.ends_with("s.lock is held by another process"), "{message}");
+    }
+
+    #[test]
+    fn what_cannot_be_locked_is_said_with_its_path() {
+        let folder = TempDir::new().unwrap();
+        let in_the_way = folder.path().join("file");
+        std::fs::write(&in_the_way, "").unwrap();
+        for path in [folder.path().to_owned(), in_the_way.join("s.lock")] {
+            let refused = SessionLock::acquire(&path, &FIRST).unwrap_err();
+            assert!(matches!(refused, LockError::Io { .. }), "{refused}");
+            assert!(refused.to_string().starts_with(&format!("cannot lock {}: ", path.display())), "{refused}");
+        }
+    }
+
+    #[test]
+    fn two_sessions_have_two_locks() {
+        let folder = TempDir::new().unwrap();
+        let _one = SessionLock::acquire(&folder.path().join("s1.lock"), &FIRST).unwrap();
+        let _two = SessionLock::acquire(&folder.path().join("s2.lock"), &SECOND).unwrap();
+    }
+}

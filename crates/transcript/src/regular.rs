@@ -23,7 +23,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::{Absent, check, tail_uuid};
+    use crate::{Absent, Durability, Identity, Writer, check, tail_uuid};
 
     #[test]
     fn a_pipe_in_a_transcripts_place_is_unreadable_and_makes_nobody_wait() {
@@ -32,6 +32,8 @@ mod tests {
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         assert!(matches!(check(&pipe, "s", Path::new("/ws")), Err(Absent::Unreadable(_))));
         assert_eq!(tail_uuid(&pipe), None);
+        let identity = Identity { session_id: "s".to_owned(), cwd: "/ws".to_owned(), version: "0".to_owned() };
+        assert!(Writer::open(&pipe, identity, Durability::Process).is_err(), "a writer is refused too");
     }
 
     #[test]

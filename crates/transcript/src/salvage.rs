@@ -85,3 +85,6 @@ fn skip_byte_order_mark(bytes: &mut impl Bytes) {
         bytes.bump();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! What the end of a transcript says.
 
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::Path;
 
 use crate::branch::Transcript;
@@ -23,8 +23,12 @@ pub fn tail_uuid(path: &Path) -> Option<String> {
     uuid(tail.last_line()?).ok().flatten().filter(|uuid| !uuid.is_empty())
 }
 
-/// The uuid of the last record that a next one may name as its parent.
+/// The uuid of the last record that a next one may name as its parent. A device takes records and keeps none, so it has no
+/// last one; whether it takes them shows when one is written.
 pub(crate) fn leaf_uuid(path: &Path) -> io::Result<Option<String>> {
+    if path.metadata().is_ok_and(|metadata| metadata.file_type().is_char_device()) {
+        return Ok(None);
+    }
     let Some(transcript) = Transcript::open(path)? else { return Ok(None) };
     Ok(transcript.branch(0)?.wanted().map(str::to_owned))
 }

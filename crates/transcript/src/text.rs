@@ -68,6 +68,31 @@ mod tests {
         check("🧪🧪", 3, "🧪");
     }
 
+    #[test]
+    fn a_pair_at_the_cut_goes_as_a_whole() {
+        // Pairs before, at and behind the cut.
+        for (units_max, expected) in [(0, ""), (1, ""), (2, "🧪"), (3, "🧪a"), (4, "🧪a"), (5, "🧪a🧪"), (6, "🧪a🧪b")]
+        {
+            check("🧪a🧪b", units_max, expected);
+        }
+    }
+
+    #[test]
+    fn a_text_of_few_units_may_have_many_bytes() {
+        check("中中中", 3, "中中中");
+        check("中中中", 2, "中中");
+        // A joined sequence is cut between its characters: the bound counts units, not what one sees.
+        check("e\u{301}", 1, "e");
+        check("👨\u{200d}👩", 3, "👨\u{200d}");
+    }
+
+    #[test]
+    fn no_text_is_longer_than_no_units() {
+        check("", 0, "");
+        check("a", 0, "");
+        check("a", usize::MAX, "a");
+    }
+
     proptest! {
         #[test]
         fn a_cut_is_the_longest_that_fits(text in any::<String>(), units_max in 0..40_usize) {

@@ -109,8 +109,83 @@ mod tests {
             ("2026-11-29T13:03:40.001-0530", 1_795_977_220_001),
             ("2024-02-29T00:00:00Z", 1_709_164_800_000),
             ("2024-02-29", 1_709_164_800_000),
+            ("2000-02-29T00:00:00Z", 951_782_400_000),
+            ("0000-01-01T00:00:00Z", -62_167_219_200_000),
+            ("1969-12-31T23:59:59.9999Z", -1),
         ] {
             assert_eq!(parse_millis(text), Some(millis), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fraction_has_any_number_of_digits_and_counts_three() {
+        for (fraction, millis) in [
+            ("", 0),
+            (".0", 0),
+            (".5", 500),
+            (".05", 50),
+            (".005", 5),
+            (".0005", 0),
+            (".9999", 999),
+            (".123456789", 123),
+        ] {
+            assert_eq!(parse_millis(&format!("1970-01-01T00:00:00{fraction}Z")), Some(millis), "{fraction}");
+        }
+        let long = format!("1970-01-01T00:00:00.{}Z", "9".repeat(1_000));
+        assert_eq!(parse_millis(&long), Some(999));
+        for wrong in [".", ",5", ".5.5", ".x", ". 5"] {
+            assert_eq!(parse_millis(&format!("1970-01-01T00:00:00{wrong}Z")), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_offset_is_taken_off() {
+        for (offset, minutes) in [
+            ("Z", 0),
+            ("+00:00", 0),
+            ("-00:00", 0),
+            ("+00:01", -1),
+            ("-00:01", 1),
+            ("+0530", -330),
+            ("-0930", 570),
+            ("+23:59", -1_439),
+            ("-23:59", 1_439),
+        ] {
+            assert_eq!(parse_millis(&format!("1970-01-01T00:00:00{offset}")), Some(minutes * 60_000), "{offset}");
+        }
+        for wrong in
+            ["", "z", "+", "+5", "+05", "+5:00", "+05:", "+05:3", "+24:00", "+00:60", "UTC", "Z+00:00", "ZZ", "−01:00"]
+        {
+            assert_eq!(parse_millis(&format!("1970-01-01T00:00:00{wrong}")), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn no_leap_second_and_no_twenty_fifth_hour_is_an_instant() {
+        for text in [
+            "2016-12-31T23:59:60Z",
+            "2016-12-31T23:59:60.500Z",
+            "2016-12-31T24:00:00Z",
+            "2016-12-31T23:60:00Z",
+            "2016-12-31T25:00:00Z",
+        ] {
+            assert_eq!(parse_millis(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_day_must_be_in_the_calendar() {
+        for (day, is_one) in [
+            ("2024-02-29", true),
+            ("2100-02-29", false),
+            ("2026-04-30", true),
+            ("2026-04-31", false),
+            ("2026-00-10", false),
+            ("2026-01-00", false),
+            ("2026-12-31", true),
+        ] {
+            assert_eq!(parse_millis(day).is_some(), is_one, "{day}");
+            assert_eq!(parse_millis(&format!("{day}T00:00:00Z")).is_some(), is_one, "{day} with a time");
         }
     }
 
@@ -129,6 +204,18 @@ mod tests {
             "2026-11-29T18:33:40.001Z ",
             "2026-11-29T18:33:40+25:00",
             "1795977220001",
+            "+002026-11-29T18:33:40Z",
+            "-000001-01-01T00:00:00Z",
+            "26-11-29T18:33:40Z",
+            "2026-11-29t18:33:40Z",
+            "2026-1-29T18:33:40Z",
+            "2026-11-29T18Z",
+            "2026-11-29T",
+            "2026-11-29Z",
+            "2026-11",
+            "2026/11/29",
+            " 2026-11-29T18:33:40Z",
+            "２026-11-2",
         ] {
             assert_eq!(parse_millis(text), None, "{text}");
         }

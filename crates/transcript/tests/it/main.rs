@@ -5,6 +5,7 @@
 extern crate turnd_transcript as transcript;
 
 mod agreement;
+mod appending;
 mod display;
 mod display_rows;
 mod huge;

@@ -1,0 +1,126 @@
+use std::io::Write;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn file_of(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    file
+}
+
+/// A usable record in its shortest form.
+fn record(uuid: &str) -> String {
+    format!("{{\"uuid\":\"{uuid}\",\"parentUuid\":null,\"sessionId\":\"s\",\"type\":\"user\"}}")
+}
+
+/// The records of a line that stands somewhere in a file, held in memory and read block by block.
+fn read(line: &[u8]) -> Vec<Record> {
+    const BEFORE: &[u8] = b"before\n";
+    let file = file_of(&[BEFORE, line, b"\nbehind"].concat());
+    let start = BEFORE.len() as u64;
+    let span = start..start + line.len() as u64;
+    let held = records(&file, &Line { span: span.clone(), held: Some(line) }).unwrap();
+    let in_blocks = records(&file, &Line { span, held: None }).unwrap();
+    assert_eq!(held, in_blocks, "{}", String::from_utf8_lossy(line));
+    for record in &held {
+        assert!(record.span.start >= start && record.span.end <= start + line.len() as u64);
+    }
+    held
+}
+
+fn check(line: &str, expected: &str) {
+    let uuids: Vec<_> = read(line.as_bytes()).into_iter().map(|record| record.uuid).collect();
+    assert_eq!(uuids.join(" "), expected, "{line:.200}");
+}
+
+#[test]
+fn a_line_that_is_one_value_is_one_record_or_none() {
+    let a = record("a");
+    check(&a, "a");
+    check(&format!(" \t{a} "), "a");
+    for line in [format!("[{a}]"), format!("{{\"x\":{a}}}"), "\"{}\"".to_owned(), "7".to_owned(), "null".to_owned()] {
+        check(&line, "");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_line() {
+    check(&format!("\u{feff}{}", record("a")), "a");
+    check(&format!("\u{feff}[{}]", record("a")), "");
+    check("\u{feff}", "");
+    // A second one is damage, which is searched.
+    check(&format!("\u{feff}\u{feff}{}", record("a")), "a");
+}
+
+#[test]
+fn every_whole_object_of_any_other_line_counts() {
+    let (a, b) = (record("a"), record("b"));
+    check(&format!("{a}{b}"), "a b");
+    check(&format!("{a},{b},"), "a b");
+    check(&format!("[{a},{b}"), "a b");
+    check(&format!("{a}]"), "a");
+    check(&format!("{{}}{a}{{\"uuid\":1}}{b}"), "a b");
+    check(&format!("}}{a}"), "a");
+}
+
+#[test]
+fn what_is_inside_of_a_whole_object_is_no_record_of_its_own() {
+    let inner = record("inner");
+    check(&format!("{{\"x\":{inner}}};"), "");
+    check(&format!("{};", record("a").replace("\"s\"", &format!("\"s\",\"x\":{inner}"))), "a");
+}
+
+#[test]
+fn what_is_inside_of_a_torn_object_is_saved() {
+    check(&format!("{{\"x\":{}", record("inner")), "inner");
+    check(&format!("{{\"x\":[{{\"y\":{}", record("inner")), "inner");
+}
+
+#[test]
+fn braces_inside_of_texts_are_none() {
+    check(&record("a").replace("\"s\"", "\"s\",\"x\":\"}{\\\"{\""), "a");
+    check(&format!("\"{{\" {}", record("a")), "a");
+    check(&format!("{{\"x\":\"{}", record("a")), "a");
+}
+
+#[test]
+fn an_honest_fragment_never_costs_the_record_behind_it() {
+    let fragment = "{\"a\":[".repeat(30) + &"x".repeat(30_000);
+    check(&format!("{fragment}{}", record("a")), "a");
+}
+
+#[test]
+fn a_line_that_is_made_to_cost_loses_what_was_not_found() {
+    let first = record("a");
+    let costly = "{\"a\":".repeat(20_000);
+    check(&format!("{first}{costly}{}", record("b")), "a");
+}
+
+#[test]
+fn a_line_whose_file_was_cut_meanwhile_is_an_error() {
+    let file = file_of(b"{\"uuid\":");
+    assert!(records(&file, &Line { span: 0..100, held: None }).is_err());
+}
+
+proptest! {
+    /// The assertions are those of `read`: in memory and block by block is the same.
+    #[test]
+    fn a_line_is_read_alike_from_memory_and_from_the_file(
+        pieces in prop::collection::vec(prop::sample::select(vec![
+            "{", "}", "[", "]", "\"", "\\", ",", ":", "\u{feff}", "é", "7", "null", "\"text\"",
+            "{\"uuid\":\"a\",\"parentUuid\":null,\"sessionId\":\"s\",\"type\":\"user\"",
+            ",\"message\":{\"role\":\"user\",\"parts\":[{\"text\":\"q\"}]}",
+        ]), 0..20),
+    ) {
+        read(pieces.concat().as_bytes());
+    }
+
+    #[test]
+    fn records_between_any_rubbish_without_braces_are_found(rubbish in prop::collection::vec("[^{}\"\n\r\\\\]{1,9}", 3)) {
+        let line = format!("{}{}{}{}{}", rubbish[0], record("a"), rubbish[1], record("b"), rubbish[2]);
+        let uuids: Vec<_> = read(line.as_bytes()).into_iter().map(|record| record.uuid).collect();
+        prop_assert_eq!(uuids, ["a", "b"]);
+    }
+}

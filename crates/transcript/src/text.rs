@@ -24,6 +24,12 @@ pub fn bounded(text: &str, units_max: usize) -> Bounded {
     Bounded { text: text[..end].to_owned(), truncated: end < text.len() }
 }
 
+/// The text without the white space at its end, as a browser counts it: with the byte-order mark, without the next-line
+/// control.
+pub(crate) fn trimmed_end(text: &str) -> &str {
+    text.trim_end_matches(|last: char| last == '\u{feff}' || last.is_whitespace() && last != '\u{85}')
+}
+
 /// The byte length of the longest prefix of `text` within `units_max` UTF-16 units.
 fn end_of_prefix(text: &str, units_max: usize) -> usize {
     // No character has fewer bytes than units, so a short text needs no counting.
@@ -75,6 +81,20 @@ mod tests {
         {
             check("🧪a🧪b", units_max, expected);
         }
+    }
+
+    #[test]
+    fn white_space_at_the_end_is_what_a_browser_takes_for_it() {
+        for space in [
+            '\t', '\n', '\u{b}', '\u{c}', '\r', ' ', '\u{a0}', '\u{1680}', '\u{2003}', '\u{2028}', '\u{3000}',
+            '\u{feff}',
+        ] {
+            assert_eq!(trimmed_end(&format!(" a{space}{space}")), " a", "{space:?}");
+        }
+        for letter in ['\0', '\u{85}', '\u{180e}', '\u{200b}', '\u{2060}'] {
+            assert_eq!(trimmed_end(&format!("a{letter} ")), format!("a{letter}"), "{letter:?}");
+        }
+        assert_eq!(trimmed_end(" \n"), "");
     }
 
     #[test]

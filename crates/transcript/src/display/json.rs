@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Frame;
 use crate::record::{Kind, Record};
+use crate::text::trimmed_end;
 use crate::turn_result::TURN_RESULT_SUBTYPE;
 
 /// What is shown where the branch was cut, word for word as the recorded daemon says it.
@@ -209,7 +210,7 @@ fn text_content(text: &str) -> Value {
 /// What is shown of a part: a text that is no reminder to the model, or an image or a sound.
 fn displayable(part: &Value) -> Option<Value> {
     if let Some(text) = part["text"].as_str() {
-        let is_reminder = text.starts_with("<system-reminder>") && text.trim_end().ends_with("</system-reminder>");
+        let is_reminder = text.starts_with("<system-reminder>") && trimmed_end(text).ends_with("</system-reminder>");
         return (!text.is_empty() && !is_reminder).then(|| json!({"type": "text", "text": text}));
     }
     let data = part["inlineData"]["data"].as_str()?;

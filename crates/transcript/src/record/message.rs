@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::NAME_BYTES_MAX;
 use crate::json::{Bytes, Read, Reader, Sink, Start};
+use crate::text::trimmed_end;
 
 /// Most function calls, and most function responses, of one message that are named. An agent makes a few at a time;
 /// the rest of an absurd message still counts, without its names.
@@ -276,8 +277,7 @@ impl Outline {
         if !self.head.starts_with(open.as_bytes()) {
             return false;
         }
-        let end = String::from_utf8_lossy(&self.tail);
-        end.trim_end_matches(|last: char| last.is_whitespace() || last == '\u{feff}').ends_with(close)
+        trimmed_end(&String::from_utf8_lossy(&self.tail)).ends_with(close)
     }
 
     fn extend_tail(&mut self, piece: &[u8]) {

@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -163,6 +164,7 @@ fn a_long_text_is_known_by_its_two_ends() {
     };
     assert!(wrapped(&"long \n".repeat(10_000), &" \n\t".repeat(1_000)));
     assert!(wrapped("x", "\u{a0}\u{feff}\u{2003}"));
+    assert!(!wrapped("x", "\u{85}"));
     assert!(!wrapped("x", "and more"));
     assert!(!wrapped(&" ".repeat(10_000), &format!("{}.", " ".repeat(10_000))));
 }
@@ -253,5 +255,140 @@ fn a_goal_is_named_by_all_three() {
         let mut partial = whole.clone();
         partial[key] = value.clone();
         assert_eq!(goal(partial), None, "{key}: {value}");
+    }
+}
+
+#[test]
+fn fragments_join_into_one_record() {
+    let fragment = |fields: Value| record(&fields);
+    let said = |text: &str| json!({"role": "user", "parts": [{"text": text}]});
+    let mut later = fragment(json!({
+        "parentUuid": "q", "type": "assistant", "daemonPromptId": "late", "message": said("b"),
+        "timestamp": "1970-01-01T00:00:05Z",
+    }));
+    let earlier = fragment(json!({"daemonPromptId": "early", "message": said("a")}));
+    later.join_earlier(earlier.clone());
+    // The first one is the base.
+    assert_eq!(
+        (later.parent.as_deref(), later.kind, later.prompt_id.as_deref()),
+        (Some("p"), Kind::User, Some("early"))
+    );
+    assert_eq!((later.at_ms, later.span), (Some(5_000), earlier.span));
+    assert_eq!(later.message.map(|message| (message.parts, message.spans.len())), Some((2, 2)));
+}
+
+#[test]
+fn the_later_time_is_kept_whichever_fragment_has_it() {
+    let at = |timestamp: Value| record(&json!({"timestamp": timestamp}));
+    let joined = |earlier: Value, later: Value| {
+        let mut record = at(later);
+        record.join_earlier(at(earlier));
+        record.at_ms
+    };
+    let (one, two) = (json!("1970-01-01T00:00:01Z"), json!("1970-01-01T00:00:02Z"));
+    assert_eq!(joined(one.clone(), two.clone()), Some(2_000));
+    assert_eq!(joined(two, one.clone()), Some(2_000));
+    assert_eq!(joined(one.clone(), json!("once")), None);
+    assert_eq!(joined(json!("once"), one), None);
+}
+
+#[test]
+fn a_fragment_without_a_message_takes_none_away() {
+    let said = json!({"message": {"role": "user", "parts": [{"text": "a"}]}});
+    let (with_message, without) = (record(&said), record(&json!({})));
+    let parts = |earlier: &Record, later: &Record| {
+        let mut joined = later.clone();
+        joined.join_earlier(earlier.clone());
+        joined.message.map(|message| message.parts)
+    };
+    assert_eq!(parts(&with_message, &without), Some(1));
+    assert_eq!(parts(&without, &with_message), Some(1));
+    assert_eq!(parts(&without, &without), None);
+}
+
+#[test]
+fn a_reminder_that_was_joined_with_words_is_none() {
+    let said = |text: &str| message(&json!([{"text": text}]));
+    let reminder = || said("<system-reminder>x</system-reminder>");
+    assert!(reminder().joined(reminder()).is_reminder());
+    assert!(!reminder().joined(said("q")).is_reminder());
+    assert!(!said("q").joined(reminder()).is_reminder());
+    assert!(reminder().joined(message(&json!([]))).is_reminder());
+}
+
+#[test]
+fn only_what_the_model_is_told_is_a_notification() {
+    let parts = json!([{"text": "<task-notification>x</task-notification>"}]);
+    let said = |role: &str| record(&json!({"message": {"role": role, "parts": parts}})).message.unwrap();
+    assert!(said("user").is_notification());
+    for role in ["model", "system", ""] {
+        assert!(!said(role).is_notification(), "{role}");
+    }
+}
+
+#[test]
+fn a_role_is_one_of_two_words() {
+    for (role, expected) in [
+        (json!("user"), Role::User),
+        (json!("model"), Role::Model),
+        (json!("assistant"), Role::Other),
+        (json!("User"), Role::Other),
+        (json!(7), Role::Other),
+        (json!(null), Role::Other),
+    ] {
+        let found = record(&json!({"message": {"role": role, "parts": []}})).message.unwrap().role;
+        assert_eq!(found, expected, "{role}");
+    }
+}
+
+#[test]
+fn what_a_browser_takes_for_nothing_is_no_call() {
+    for (call, is_one) in [
+        ("null", false),
+        ("false", false),
+        ("0", false),
+        ("-0", false),
+        ("0.0e5", false),
+        ("\"\"", false),
+        ("true", true),
+        ("1", true),
+        ("1e-400", false),
+        ("\" \"", true),
+        ("[]", true),
+        ("{}", true),
+    ] {
+        let text = format!("{{\"parts\":[{{\"functionCall\":{call}}}]}}");
+        let mut reader = Reader::new(SliceBytes::new(text.as_bytes(), 0));
+        assert_eq!(message::read(&mut reader).unwrap().unwrap().has_call(), is_one, "{call}");
+    }
+}
+
+/// A JSON text whose letters are escaped or not.
+fn escaped(text: &str, every: usize) -> String {
+    let letter = |(index, unit): (usize, u16)| match char::from_u32(unit.into()) {
+        Some(plain) if index % every != 0 && !plain.is_control() && !matches!(plain, '"' | '\\') => plain.to_string(),
+        _ => format!("\\u{unit:04x}"),
+    };
+    let body: String = text.encode_utf16().enumerate().map(letter).collect();
+    format!("\"{body}\"")
+}
+
+proptest! {
+    /// However a text is escaped, and so cut into pieces, it is a reminder when its two ends say so.
+    #[test]
+    fn a_reminder_is_known_however_it_is_escaped(
+        head in prop::sample::select(vec!["", " ", "<system-reminder>", "<system-reminder"]),
+        inside in "[a<>/ \\n\u{a0}\u{feff}é🧪\"\\\\]{0,80}",
+        end in prop::sample::select(vec!["", "</system-reminder>", "</system- reminder>", "</system-reminder>x"]),
+        space in "[ \\n\u{a0}\u{feff}\u{85}]{0,8}",
+        every in 1..9_usize,
+    ) {
+        let text = format!("{head}{inside}{end}{space}");
+        let json = format!("{{\"role\":\"user\",\"parts\":[{{\"text\":{}}}]}}", escaped(&text, every));
+        let mut reader = Reader::new(SliceBytes::new(json.as_bytes(), 0));
+        let found = message::read(&mut reader).unwrap().unwrap();
+        let trimmed = crate::text::trimmed_end(&text);
+        let expected = text.starts_with("<system-reminder>") && trimmed.ends_with("</system-reminder>");
+        prop_assert_eq!(found.is_reminder(), expected, "{:?}", text);
     }
 }

@@ -16,4 +16,5 @@ mod results;
 mod sample;
 mod tail;
 mod unharmed;
+mod walking;
 mod writing;

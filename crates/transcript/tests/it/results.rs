@@ -123,7 +123,7 @@ fn the_scan_ends_after_ten_pages_of_bytes() {
         found(&lines, Some("p1"))
     };
     // One record to a page, because two would weigh more than four megabytes.
-    assert_eq!(large(9), Some(1));
+    assert_eq!(large(10), Some(1));
     assert_eq!(large(11), None);
 }
 
@@ -137,5 +137,40 @@ fn the_last_rewind_is_found_by_its_time() {
     };
     assert_eq!(rewind_at("2026-11-29T18:33:45.000Z"), Some(1_795_977_225_000));
     assert_eq!(rewind_at("once"), Some(u64::MAX));
+    assert_eq!(rewind_at("1969-12-31T23:59:59Z"), Some(0));
     assert_eq!(last_rewind_at_ms(Sample::of_lines(&chain("user assistant")).path()).unwrap(), None);
+}
+
+#[test]
+fn of_several_rewinds_the_last_one_on_the_branch_counts() {
+    let mut lines = chain("user rewind user rewind user assistant");
+    for (index, second) in [(1, 41), (3, 43)] {
+        lines[index]["timestamp"] = json!(format!("2026-11-29T18:33:{second}.000Z"));
+    }
+    let last = |lines: &[Value]| last_rewind_at_ms(Sample::of_lines(lines).path()).unwrap();
+    assert_eq!(last(&lines), Some(1_795_977_223_000));
+    // A rewind that was rewound itself is no longer on the branch.
+    lines[4]["parentUuid"] = json!("r2");
+    assert_eq!(last(&lines), Some(1_795_977_221_000));
+}
+
+#[test]
+fn only_a_note_is_a_rewind() {
+    for kind in ["user", "assistant", "tool_result"] {
+        let line = with(record("r0", None, kind), json!({"subtype": "rewind"}));
+        assert_eq!(last_rewind_at_ms(Sample::of_lines(&[line]).path()).unwrap(), None, "{kind}");
+    }
+    assert_eq!(last_rewind_at_ms(Sample::new().path()).unwrap(), None);
+}
+
+#[test]
+fn a_result_that_breaks_a_rule_hides_none_before_it() {
+    let mut lines = chain("user assistant");
+    lines.push(result_record("t1", "r1", completed("p1", 1)));
+    lines.push(result_record("t2", "t1", json!({"promptId": "p1", "state": "running", "endedAt": 2})));
+    assert_eq!(found(&lines, Some("p1")), Some(1));
+    assert_eq!(found(&lines, None), Some(1));
+    // Nor does one that stands in what is no note.
+    lines.push(with(result_record("t3", "t2", completed("p1", 3)), json!({"type": "user"})));
+    assert_eq!(found(&lines, Some("p1")), Some(1));
 }

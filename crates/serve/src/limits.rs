@@ -66,6 +66,13 @@ pub const HELD_RECORDS_MAX: usize = 1024;
 /// Interval at which held ledger records are tried again, in milliseconds.
 pub const HELD_RETRY_MS: u64 = 1_000;
 
+/// Between two looks at a store that another daemon holds, in milliseconds.
+pub const STORE_LOOK_MS: u64 = 20;
+
+/// How often a held store is looked at again before the daemon is refused: for a second, which a killed daemon with a hundred
+/// threads and files does not need to be gone.
+pub const STORE_LOOKS: usize = 50;
+
 /// How long a new session's host waits for the session's lock, in milliseconds: nobody should hold it.
 pub const NEW_LOCK_WAIT_MS: u64 = 1_000;
 

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,10 @@ use crate::clock::now_ms;
 use crate::dispatch::answer;
 use crate::hosts::{HostStarter, ProcessStarter};
 use crate::layout::Layout;
-use crate::limits::{ACCEPT_BACKOFF_MS, DRAIN_MS, HEAD_BYTES_MAX, HEAD_READ_MS, HELD_RETRY_MS, WRITE_STALL_MS};
+use crate::limits::{
+    ACCEPT_BACKOFF_MS, DRAIN_MS, HEAD_BYTES_MAX, HEAD_READ_MS, HELD_RETRY_MS, STORE_LOOK_MS, STORE_LOOKS,
+    WRITE_STALL_MS,
+};
 use crate::options::ServeOptions;
 use crate::socket::Guarded;
 use crate::tasks::spawn;
@@ -59,23 +63,23 @@ impl Server {
     ///
     /// # Errors
     /// When the store is another daemon's, or nothing can begin.
-    pub fn open(listener: TcpListener, options: ServeOptions) -> Result<Self, ServeError> {
+    pub async fn open(listener: TcpListener, options: ServeOptions) -> Result<Self, ServeError> {
         let starter = ProcessStarter { launcher: options.host_launcher.clone() };
-        Self::with_hosts(listener, options, Arc::new(starter))
+        Self::with_hosts(listener, options, Arc::new(starter)).await
     }
 
     /// A daemon on `listener` whose hosts come from `hosts`.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn with_hosts(
+    pub async fn with_hosts(
         listener: TcpListener,
         options: ServeOptions,
         hosts: Arc<dyn HostStarter>,
     ) -> Result<Self, ServeError> {
         let address = listener.local_addr().map_err(ServeError::Address)?;
         let lock = Layout::new(&options.store, &options.workspace).daemon_lock();
-        let store = SessionLock::acquire(&lock, &this_process()).map_err(ServeError::Store)?;
+        let store = take_store(&lock).await.map_err(ServeError::Store)?;
         let permits = Arc::new(Semaphore::new(options.limits.max_connections));
         let app = Arc::new(App::new(options, hosts, address).map_err(ServeError::Routes)?);
         Ok(Self { listener, app, permits, _store: store })
@@ -108,6 +112,17 @@ impl Server {
             tracing::info!("connections were still open at the end");
         }
     }
+}
+
+/// Takes the store. A daemon that was killed a moment ago may still be on its way out, and its lock with it.
+async fn take_store(lock: &Path) -> Result<SessionLock, LockError> {
+    for _ in 0..STORE_LOOKS {
+        match SessionLock::acquire(lock, &this_process()) {
+            Err(LockError::Held { .. }) => sleep(Duration::from_millis(STORE_LOOK_MS)).await,
+            taken => return taken,
+        }
+    }
+    SessionLock::acquire(lock, &this_process())
 }
 
 /// Who holds the store, for whoever comes second.

@@ -51,7 +51,7 @@ pub(crate) async fn run(args: ServeArgs) -> Result<(), ServeCommandError> {
     let bound =
         listener.local_addr().map_err(|error| ServeCommandError::Io("cannot read the address".into(), error))?;
     let ended = ended().map_err(|error| ServeCommandError::Io("cannot watch for signals".into(), error))?;
-    let server = Server::open(listener, options).map_err(ServeCommandError::Serve)?;
+    let server = Server::open(listener, options).await.map_err(ServeCommandError::Serve)?;
     // Said only now: whoever waits for this line may call at once.
     line(format_args!("turnd listens on http://{bound}"))
         .map_err(|error| ServeCommandError::Io("cannot write to stdout".into(), error))?;

@@ -59,7 +59,7 @@ impl Daemon {
         change(&mut options);
         let (end, ending) = oneshot::channel();
         let (done, ended) = oneshot::channel();
-        let server = Server::with_hosts(listener, options, Arc::new(hosts.clone())).unwrap();
+        let server = Server::with_hosts(listener, options, Arc::new(hosts.clone())).await.unwrap();
         spawn(async move {
             server.run(async { drop(ending.await) }).await;
             let _ = done.send(());
@@ -70,12 +70,14 @@ impl Daemon {
         daemon
     }
 
-    /// What a second daemon on the same store is told.
-    pub(crate) async fn second(&self) -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let hosts = Arc::new(Hosts::new());
-        let refused = Server::with_hosts(listener, options(self.store.path()), hosts).map(drop).unwrap_err();
-        refused.to_string()
+    /// What a second daemon on the same store is told; nothing when it may begin.
+    pub(crate) fn second(&self) -> impl Future<Output = Option<String>> + use<> {
+        let options = options(self.store.path());
+        async move {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let second = Server::with_hosts(listener, options, Arc::new(Hosts::new())).await;
+            second.err().map(|refused| refused.to_string())
+        }
     }
 
     /// Ends the daemon gracefully.

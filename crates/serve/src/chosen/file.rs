@@ -20,6 +20,7 @@ pub(crate) struct Claim {
 
 /// A claim as it stands in the file.
 #[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Line {
     v: u8,
     prompt_id: String,

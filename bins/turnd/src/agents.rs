@@ -7,21 +7,10 @@ use crate::cli::TranscriptMode;
 /// An agent that can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Agent {
-    pub(crate) kind: Kind,
     /// The program and its arguments; never empty.
     pub(crate) argv: Vec<String>,
     /// Who writes the transcript unless the user says otherwise.
     pub(crate) mode: TranscriptMode,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// The scripted agent of this program.
-    Builtin,
-    /// qwen-code, which writes session files of the very format turnd reads.
-    Qwen,
-    /// Any other program.
-    Command,
 }
 
 /// Why a text names no agent.
@@ -50,21 +39,16 @@ impl Agent {
         match text.trim() {
             "" => Err(AgentError::Empty),
             "builtin" => Ok(Self {
-                kind: Kind::Builtin,
                 argv: vec![own.to_string_lossy().into_owned(), "agent".to_owned()],
                 mode: TranscriptMode::Recorded,
             }),
-            "qwen" => Ok(Self {
-                kind: Kind::Qwen,
-                argv: vec!["qwen".to_owned(), "--acp".to_owned()],
-                mode: TranscriptMode::Native,
-            }),
+            "qwen" => Ok(Self { argv: vec!["qwen".to_owned(), "--acp".to_owned()], mode: TranscriptMode::Native }),
             command => {
                 let argv = shlex::split(command).ok_or(AgentError::Quotes)?;
                 if argv.is_empty() {
                     return Err(AgentError::Empty);
                 }
-                Ok(Self { kind: Kind::Command, argv, mode: TranscriptMode::Recorded })
+                Ok(Self { argv, mode: TranscriptMode::Recorded })
             }
         }
     }

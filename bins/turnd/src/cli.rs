@@ -73,7 +73,7 @@ pub(crate) struct ServeArgs {
     /// The folder the agents work in [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Where ledgers and transcripts live [default: the user's state folder; with qwen: its own store]
+    /// Where ledgers and transcripts live [default: the user's state folder; for native transcripts ~/.qwen]
     #[arg(long, env = "TURND_STORE", value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
     /// The agent: `builtin`, `qwen`, or a command line that speaks ACP on stdio

@@ -8,8 +8,7 @@ use attribution::{Explanation, Plan, Session, Withheld};
 use ledger::Ledger;
 use transcript::{LockError, Owner, SessionLock, layout};
 
-use crate::agents::Kind;
-use crate::cli::ExplainArgs;
+use crate::cli::{ExplainArgs, TranscriptMode};
 use crate::output::line;
 use crate::store;
 
@@ -57,7 +56,7 @@ pub(crate) fn run(args: ExplainArgs) -> ExitCode {
         Ok(workspace) => workspace,
         Err(error) => return failed(&format!("cannot tell which workspace is meant: {error}")),
     };
-    let store = args.store.unwrap_or_else(|| store::default_for(Kind::Builtin));
+    let store = args.store.unwrap_or_else(|| store::default_for(TranscriptMode::Recorded));
     let files = Files::new(&store, &workspace, &args.session);
     if !files.transcript.exists() && !files.ledger.path().exists() {
         // Nothing is open in files that are not there. A person has more likely mistyped something.

@@ -79,7 +79,7 @@ fn options(args: ServeArgs) -> Result<ServeOptions, ServeCommandError> {
     let workspace = workspace(args.workspace.as_deref())?;
     Ok(ServeOptions {
         workspace,
-        store: args.store.unwrap_or_else(|| store::default_for(agent.kind)),
+        store: args.store.unwrap_or_else(|| store::default_for(mode)),
         mode: match mode {
             TranscriptMode::Recorded => serve::Mode::Recorded,
             TranscriptMode::Native => serve::Mode::Native,

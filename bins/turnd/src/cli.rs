@@ -160,7 +160,7 @@ pub(crate) struct ExplainArgs {
     /// The session's id
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
-    /// The store to look in [default: the user's state folder]
+    /// The store to look in; native sessions lie in ~/.qwen [default: the user's state folder]
     #[arg(long, env = "TURND_STORE", value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
     /// The session's workspace [default: the current folder]

@@ -54,17 +54,7 @@ fn explain_says_what_it_would_append_and_appends_it_only_when_told() {
         assert_eq!(code, Some(0));
         assert_eq!(plan["verdict"]["append"][0]["terminal"], "interrupted", "{plan}");
     }
-    let base = world.base();
-    let (store, workspace) = (base.join("store"), base.join("workspace"));
-    let applied = turnd(&[
-        "explain",
-        &session,
-        "--apply",
-        "--store",
-        store.to_str().unwrap(),
-        "--workspace",
-        workspace.to_str().unwrap(),
-    ]);
+    let applied = explain_with(&world, &session, "--apply");
     assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
     assert_eq!(explain(&world, &session).0["dangling"], Value::Array(Vec::new()));
 }
@@ -85,17 +75,7 @@ fn nothing_is_appended_to_a_session_that_a_daemon_has_live() {
     let session = world.session();
     let prompt = world.prompt(&session, "slow 60000");
     world.until_chunk(&session, &prompt);
-    let base = world.base();
-    let (store, workspace) = (base.join("store"), base.join("workspace"));
-    let refused = turnd(&[
-        "explain",
-        &session,
-        "--apply",
-        "--store",
-        store.to_str().unwrap(),
-        "--workspace",
-        workspace.to_str().unwrap(),
-    ]);
+    let refused = explain_with(&world, &session, "--apply");
     let words = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{words}");
     assert!(words.contains("is held by process"), "{words}");
@@ -118,19 +98,17 @@ fn a_bind_that_others_can_reach_without_a_token_is_refused() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("needs a token"));
 }
 
-/// `turnd explain --json` on the world's session: the object and the exit code.
-fn explain(world: &World, session: &str) -> (Value, Option<i32>) {
+/// `turnd explain` on the world's session, with one more flag.
+fn explain_with(world: &World, session: &str, flag: &str) -> Output {
     let base = world.base();
     let (store, workspace) = (base.join("store"), base.join("workspace"));
-    let output = turnd(&[
-        "explain",
-        session,
-        "--json",
-        "--store",
-        store.to_str().unwrap(),
-        "--workspace",
-        workspace.to_str().unwrap(),
-    ]);
+    let places = ["--store", store.to_str().unwrap(), "--workspace", workspace.to_str().unwrap()];
+    turnd(&[&["explain", session, flag], &places[..]].concat())
+}
+
+/// `turnd explain --json` on the world's session: the object and the exit code.
+fn explain(world: &World, session: &str) -> (Value, Option<i32>) {
+    let output = explain_with(world, session, "--json");
     let value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(&output), String::from_utf8_lossy(&output.stderr)));
     (value, output.status.code())

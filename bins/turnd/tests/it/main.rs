@@ -7,5 +7,6 @@ mod commands;
 mod faults;
 mod http;
 mod kill;
+mod permission;
 mod tidy;
 mod world;

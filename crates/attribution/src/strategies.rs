@@ -14,10 +14,19 @@
 //! # Ok::<(), turnd_attribution::strategies::NotationError>(())
 //! ```
 
+mod disk;
 mod notation;
 mod remains;
+mod rules;
+mod simulation;
+mod step;
 mod story;
+mod turn;
+mod world;
 
 pub use notation::NotationError;
 pub use remains::{Remains, SESSION_ID, START_MS, WORKSPACE};
+pub use rules::{Residual, Rules, Second};
+pub use step::Step;
 pub use story::{Deed, Ending, Entry, Event, Flaw, Marker, Name, Outcome, Parent, Story, What};
+pub use world::{Truth, World, worlds};

@@ -13,3 +13,4 @@ mod identity;
 mod readings;
 mod story;
 mod torn;
+mod worlds;

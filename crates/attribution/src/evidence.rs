@@ -82,6 +82,7 @@ impl Evidence {
         loop {
             let Some(record) = branch.next_record().ok()? else {
                 gathering.history.reach_the_beginning();
+                branch.prompt_before_cut().into_iter().for_each(|prompt| gathering.take_last_prompt(prompt));
                 break;
             };
             gathering.take(transcript, record)?;
@@ -258,6 +259,12 @@ impl Gathering {
         if let Some(evidence) = record.prompt_id.as_ref().and_then(|id| self.evidence.by_prompt.get_mut(id)) {
             evidence.stamped.get_or_insert(self.moment);
         }
+        self.take_last_prompt(record);
+    }
+
+    /// Takes the newest prompt, unless there was one. A branch that is cut may begin in the middle of a turn; then the turn
+    /// is that of the prompt that stands before the cut in the file.
+    fn take_last_prompt(&mut self, record: &Record) {
         self.evidence.last_prompt.get_or_insert_with(|| record.prompt_id.clone());
         let is_note = record.message.as_ref().is_some_and(Message::is_notification);
         if !is_note || record.prompt_id.is_some() {

@@ -15,8 +15,12 @@ pub(super) struct Disk {
     /// How much later the next event is; none is the pace of stories.
     wait_ms: Option<i64>,
     tear: Option<(u8, u16)>,
-    /// How many ledger lines will be lost.
-    losing: u8,
+    /// Whether the next ledger line will be lost.
+    is_losing_line: bool,
+    /// Whether every line of the prompt that is admitted next will be lost.
+    is_losing_prompt: bool,
+    /// The prompts whose lines are all lost.
+    lost: Vec<Name>,
     torn: Option<Torn>,
 }
 
@@ -59,9 +63,10 @@ impl Disk {
         self.tear = Some((after, thousandths));
     }
 
-    /// Loses so many ledger lines from here on.
-    pub(super) fn lose(&mut self, lines: u8) {
-        self.losing = lines;
+    /// Loses the next ledger line, or every line of the prompt that is admitted next.
+    pub(super) fn lose(&mut self, is_whole_prompt: bool) {
+        self.is_losing_prompt |= is_whole_prompt;
+        self.is_losing_line |= !is_whole_prompt;
     }
 
     /// What was torn since this was last asked.
@@ -129,8 +134,10 @@ impl Disk {
     }
 
     fn write_line(&mut self, name: Name, is_open: bool, deed: Deed) -> bool {
-        if self.losing > 0 {
-            self.losing -= 1;
+        if is_open && std::mem::take(&mut self.is_losing_prompt) {
+            self.lost.push(name);
+        }
+        if self.lost.contains(&name) || std::mem::take(&mut self.is_losing_line) {
             return false;
         }
         let is_whole = self.push(deed);

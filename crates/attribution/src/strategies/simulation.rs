@@ -77,7 +77,7 @@ impl Simulation {
             Step::Rewind(prompts) => self.rewind(prompts),
             Step::Second(what) => self.second_writes(what),
             Step::SecondEnds => self.second = None,
-            Step::Lose(lines) => self.disk.lose(lines),
+            Step::Lose { is_whole_prompt } => self.disk.lose(is_whole_prompt),
             Step::Tear { after, thousandths } => self.disk.tear(after, thousandths),
             Step::KillDaemon => self.kill_daemon(),
             Step::Kill => self.kill(),

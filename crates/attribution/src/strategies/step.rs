@@ -46,8 +46,11 @@ pub enum Step {
     Second(What),
     /// The second program ends, or the next thing that it writes begins another turn.
     SecondEnds,
-    /// So many ledger lines are lost from here on.
-    Lose(u8),
+    /// The ledger loses what it gets next.
+    Lose {
+        /// Whether that is every line of the prompt that is submitted next, and not the next line alone.
+        is_whole_prompt: bool,
+    },
     /// A write is torn, and the program that wrote stops.
     Tear {
         /// How many writes get to the disk before it.
@@ -76,7 +79,7 @@ pub(super) fn step(rules: Rules) -> BoxedStrategy<Step> {
     let settles = prop_oneof![1 => Just(0), 2 => Just(u8::MAX), 1 => any::<u8>()];
     prop_oneof![
         12 => work(rules, 6),
-        1 => beside(rules),
+        weight_of_beside(rules) => beside(rules),
         1 => kill(),
         1 => settles.prop_map(|settles| Step::Restart { settles }),
     ]
@@ -85,7 +88,12 @@ pub(super) fn step(rules: Rules) -> BoxedStrategy<Step> {
 
 /// A step of a world that comes to its end: nobody comes back any more.
 pub(super) fn last_step(rules: Rules) -> BoxedStrategy<Step> {
-    prop_oneof![30 => work(rules, 1), 6 => beside(rules), 1 => kill()].boxed()
+    prop_oneof![30 => work(rules, 1), 6 * weight_of_beside(rules) => beside(rules), 1 => kill()].boxed()
+}
+
+/// What happens beside a turn is worth more where it takes several such things to open the world.
+fn weight_of_beside(rules: Rules) -> u32 {
+    if rules.overlaps && rules.loses_lines { 4 } else { 1 }
 }
 
 /// What clients, daemon and agent do. The rest of it weighs 35.
@@ -109,13 +117,12 @@ fn work(rules: Rules, weight_of_submit: u32) -> impl Strategy<Value = Step> {
 
 /// What happens beside a turn, as far as it can in this world.
 fn beside(rules: Rules) -> BoxedStrategy<Step> {
-    // Most deadlines leave nothing to judge. Where the ledger may not know of them, they are worth more.
-    let mut kinds = vec![(if rules.overlaps && rules.loses_lines { 6 } else { 2 }, Just(Step::Deadline).boxed())];
+    let mut kinds = vec![(2, Just(Step::Deadline).boxed())];
     if rules.overlaps {
         kinds.push((6, worked().prop_map(Step::WorkOvertaken).boxed()));
     }
     if rules.loses_lines {
-        kinds.push((6, (1..4_u8).prop_map(Step::Lose).boxed()));
+        kinds.push((6, any::<bool>().prop_map(|is_whole_prompt| Step::Lose { is_whole_prompt }).boxed()));
     }
     if rules.second != Second::Nobody {
         kinds.push((8, seconded().prop_map(Step::Second).boxed()));

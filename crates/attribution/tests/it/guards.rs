@@ -130,8 +130,17 @@ fn a_name_is_given_once_and_the_table_of_sentences_names_cases_that_are_there() 
     let table = fs::read_to_string(file::folder().join("README.md")).unwrap();
     let rows = table.lines().filter(|line| line.starts_with('|'));
     let named = rows.filter_map(|row| row.rsplit('|').nth(1)).flat_map(|cell| cell.split('`').skip(1).step_by(2));
-    let missing: Vec<_> = named.filter(|name| !name.contains("::") && !names.contains(*name)).collect();
+    let missing: Vec<_> = named.filter(|name| !names.contains(*name) && !stands_elsewhere(name)).collect();
     assert_eq!(missing, Vec::<&str>::new());
+}
+
+/// Whether the name is that of a test, or of a case of the evidence rules that the notation has no words for.
+fn stands_elsewhere(name: &str) -> bool {
+    match name.split_once("::") {
+        Some(("cases", id)) => crate::cases::CASES.contains(&format!("{{\"id\":\"{id}\"")),
+        Some(("torn", test)) => include_str!("torn.rs").contains(&format!("fn {test}()")),
+        _ => false,
+    }
 }
 
 #[test]

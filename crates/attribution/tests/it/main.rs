@@ -11,7 +11,6 @@ mod files;
 mod formats;
 mod guards;
 mod identity;
-mod readings;
-mod story;
+mod marker;
 mod told;
 mod torn;

@@ -26,14 +26,10 @@ const GIVEN: [&str; 3] = ["exact_result", "completed", "interrupted"];
 fn every_case_is_judged_as_it_is_written_down() {
     let mut differences = Vec::new();
     for file in file::all() {
-        let found: Vec<_> = file.cases.iter().flat_map(found).collect();
-        let differs = |(case, said, words): &(&Case, &Said, String)| {
-            let difference = format!("{} {}: expected {}, found {words}", file.stem, case.name, said.words);
-            (said.words != *words).then_some(difference)
-        };
-        let different: Vec<_> = found.iter().filter_map(differs).collect();
+        let found: Vec<_> = file.cases.iter().flat_map(Found::both).collect();
+        let different: Vec<_> = found.iter().flat_map(|found| found.differences(&file.stem)).collect();
         if !different.is_empty() && is_to_be_rewritten() {
-            file.rewrite(&found.into_iter().map(|(_, said, words)| (said, words)).collect::<Vec<_>>());
+            file.rewrite(&found.iter().map(|found| (found.expected, found.words.as_str())).collect::<Vec<_>>());
         }
         differences.extend(different);
     }
@@ -45,41 +41,65 @@ fn is_to_be_rewritten() -> bool {
     std::env::var("REWRITE_CASES").is_ok()
 }
 
-/// What is said of a case's story, and of it without what everything hangs on.
-fn found(case: &Case) -> Vec<(&Case, &Said, String)> {
-    let said = (case, &case.said, judged(&case.name, &case.story, &case.settings));
-    let without = case.without.as_ref().map(|without| {
-        let settings: Vec<_> = case.settings.iter().filter(|setting| !setting.is_decisive).cloned().collect();
-        (case, without, judged(&case.name, &case.story.without_decisive(), &settings))
-    });
-    [Some(said), without].into_iter().flatten().collect()
+/// What became of a case's files.
+struct Found<'a> {
+    case: &'a Case,
+    expected: &'a Said,
+    words: String,
+    /// What a reconciliation must not do and this one did.
+    faults: Vec<String>,
 }
 
-/// Reconciles the story's files, and holds the outcome to what a reconciliation may do to a ledger.
-fn judged(name: &str, story: &Story, settings: &[Setting]) -> String {
-    let mut remains = story.remains();
-    settings.iter().for_each(|setting| setting.change(&mut remains));
-    let files = told::files(&remains);
-    settings.iter().for_each(|setting| setting.make(&files));
-    let plan = files.plan();
-    race(&files, &remains.late_ledger);
-    let before = files.ledger_bytes();
-    let outcome = plan.apply(files.ledger(), NOW_MS);
-    let words = told::words(&outcome.settled, outcome.withheld);
-
-    let lines = told::lines(&words, NOW_MS);
-    let is_sealed = lines.is_empty() || before.last().is_none_or(|last| *last == b'\n');
-    let expected = [&before, if is_sealed { "" } else { "\n" }.as_bytes(), lines.as_bytes()].concat();
-    let after = files.ledger_bytes();
-    assert_eq!(String::from_utf8_lossy(&after), String::from_utf8_lossy(&expected), "{name}: what was appended");
-    if !remains.late_ledger.is_empty() {
-        // What came in between was not judged; the next load judges it.
-        let _ = files.reconcile();
+impl<'a> Found<'a> {
+    /// What became of the story, and of the story without what everything hangs on.
+    fn both(case: &'a Case) -> Vec<Self> {
+        let without = case.without.as_ref().map(|without| {
+            let settings: Vec<_> = case.settings.iter().filter(|setting| !setting.is_decisive).cloned().collect();
+            Self::new(case, without, &case.story.without_decisive(), &settings)
+        });
+        [Some(Self::new(case, &case.said, &case.story, &case.settings)), without].into_iter().flatten().collect()
     }
-    let settled = files.ledger_bytes();
-    assert!(files.reconcile().appended.is_empty(), "{name}: a second run appends nothing");
-    assert_eq!(files.ledger_bytes(), settled, "{name}: a second run changes nothing");
-    words
+
+    /// Plans, lets happen what happens in between, applies, and runs a second time.
+    fn new(case: &'a Case, expected: &'a Said, story: &Story, settings: &[Setting]) -> Self {
+        let mut remains = story.remains();
+        settings.iter().for_each(|setting| setting.change(&mut remains));
+        let files = told::files(&remains);
+        settings.iter().for_each(|setting| setting.make(&files));
+        let plan = files.plan();
+        race(&files, &remains.late_ledger);
+        let before = files.ledger_bytes();
+        let outcome = plan.apply(files.ledger(), NOW_MS);
+        let words = told::words(&outcome.settled, outcome.withheld);
+        let mut found = Self { case, expected, words, faults: Vec::new() };
+        found.check_appended(&before, &files.ledger_bytes());
+        if !remains.late_ledger.is_empty() {
+            // What came in between was not judged; the next load judges it.
+            let _ = files.reconcile();
+        }
+        let settled = files.ledger_bytes();
+        if !files.reconcile().appended.is_empty() || files.ledger_bytes() != settled {
+            found.faults.push("a second run appended something".to_owned());
+        }
+        found
+    }
+
+    /// Holds what the ledger got to what was said of the prompts, byte for byte.
+    fn check_appended(&mut self, before: &[u8], after: &[u8]) {
+        let lines = told::lines(&self.words, NOW_MS);
+        let is_sealed = lines.is_empty() || before.last().is_none_or(|last| *last == b'\n');
+        let expected = [before, if is_sealed { b"" } else { b"\n" }, lines.as_bytes()].concat();
+        if after != expected {
+            self.faults.push(format!("the ledger became {:?}", String::from_utf8_lossy(after)));
+        }
+    }
+
+    fn differences(&self, file: &str) -> Vec<String> {
+        let (case, expected, words) = (&self.case.name, &self.expected.words, &self.words);
+        let differs = (expected != words).then(|| format!("{file} {case}: expected {expected}, found {words}"));
+        let faults = self.faults.iter().map(|fault| format!("{file} {case}: {fault}"));
+        differs.into_iter().chain(faults).collect()
+    }
 }
 
 /// Writes what is written between the reading and the appending.

@@ -116,7 +116,7 @@ impl CaseFile {
     }
 
     /// Writes the file again with what was found in the place of what was expected.
-    pub(super) fn rewrite(&self, found: &[(&Said, String)]) {
+    pub(super) fn rewrite(&self, found: &[(&Said, &str)]) {
         let mut lines = self.lines.clone();
         for (said, words) in found {
             let line = &mut lines[said.line];

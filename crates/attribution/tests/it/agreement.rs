@@ -1,6 +1,6 @@
 //! The bounded reading gives the verdict that a reading of the whole file gives, with one exception that is named here.
 
-use attribution::strategies::{Deed, Event, Flaw, Marker, Story, What};
+use attribution::strategies::{Deed, Event, Flaw, Story, What};
 use attribution::{Evidence, Verdict, Withheld, judge, open_admissions};
 use proptest::prelude::*;
 
@@ -36,19 +36,19 @@ proptest! {
         let story = told::story(&format!("[{}{}]", "user, answer, ".repeat(turns), events.join(", ")));
         let files = told::files(&story.remains());
         let (bounded, whole) = (judged(&files, window_bytes), judged(&files, u64::MAX));
-        prop_assert!(bounded == whole || is_a_fence_out_of_sight(&story, &whole), "{}: {:?}, {:?}", story, bounded, whole);
+        prop_assert!(bounded == whole || is_a_fence_out_of_sight(&story, &files, &whole), "{}: {:?}, {:?}", story, bounded, whole);
     }
 }
 
 /// Whether all that a window can hide was hidden: an admission without a marker is fenced by the time of a compression, and
 /// where the clock stepped back or did not date it, one that stands before a record older than the admission may still
 /// count as later than that. Reconciliation reads [`transcript::WINDOW_BYTES`] in any case, so this takes a longer history than that.
-fn is_a_fence_out_of_sight(story: &Story, whole: &Verdict) -> bool {
+fn is_a_fence_out_of_sight(story: &Story, files: &Files, whole: &Verdict) -> bool {
     let is_out_of_time = |event: &Event| event.after_ms < 0 || is_undated_compression(&event.deed);
-    let is_legacy = |event: &Event| matches!(event.deed, Deed::Admit { marker: Marker::None, .. });
+    let admissions = open_admissions(&files.ledger().read().unwrap().records);
     whole.withheld == Some(Withheld::CompressionFence)
         && story.events.iter().any(is_out_of_time)
-        && story.events.iter().any(is_legacy)
+        && admissions.iter().any(|admission| admission.marker.is_none())
 }
 
 fn is_undated_compression(deed: &Deed) -> bool {

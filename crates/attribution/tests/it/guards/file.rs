@@ -150,7 +150,7 @@ impl Draft {
             self.said = said(words);
         } else if let Some(words) = detail.strip_prefix(WITHOUT.trim_start()) {
             self.without = said(words);
-        } else if detail.contains("where ") {
+        } else if detail.trim_start_matches('<').starts_with("where ") {
             self.settings.push(detail.parse().unwrap_or_else(|()| panic!("{place}")));
         } else if !detail.starts_with("-- ") {
             panic!("{place}: no line of a case");

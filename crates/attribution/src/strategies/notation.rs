@@ -5,13 +5,13 @@
 //!
 //! | words | event |
 //! |---|---|
-//! | `A if`, `A if marked`, `A if marked elsewhere` | A's admission: legacy, with its marker, with one that is nowhere |
+//! | `A if`, `A if marked`, `A if marked 3`, `A if marked elsewhere` | A's admission: legacy, with its marker, with a certain record for it, with one that is nowhere |
 //! | `A term`, `A cancelled`, `A error`, `A deadline`, `A shutdown`, `A interrupted` | A's terminal |
 //! | `A user`, `user`, `answer`, `thought`, `call`, `blind call`, `tool` | records of a turn |
 //! | `A result completed`, `A result cancelled`, `A result failed` | A's turn result |
 //! | `reminder`, `notification`, `job`, `mid-turn`, `spoken`, `command`, `command answered`, `goal tool`, `goal end`, `note`, `title`, `artifact`, `compression`, `empty compression`, `rewind` | what else stands in a transcript |
 //! | `… on 3`, `… on nobody`, `… on lost` | the record's parent, when it is not the last one |
-//! | `… undated`, `unreadable`, `strange`, `abroad`, `bare` | its [`Flaw`]s |
+//! | `… undated`, `unreadable`, `mute`, `huge`, `strange`, `abroad`, `bare` | its [`Flaw`]s |
 //! | `… torn`, `… torn 250` | so many thousandths of the line got to the disk; half of it |
 //! | `… glued` | nothing seals the torn line before it |
 //! | `same ms`, `later 20ms`, `back 5s` | when the next event is |
@@ -67,6 +67,8 @@ const RECORDS: &[(&str, What)] = &[
 const FLAWS: &[(&str, Flaw)] = &[
     ("undated", Flaw::Undated),
     ("unreadable", Flaw::Unreadable),
+    ("mute", Flaw::Mute),
+    ("huge", Flaw::Huge),
     ("strange", Flaw::Strange),
     ("abroad", Flaw::Abroad),
     ("bare", Flaw::Bare),
@@ -157,8 +159,13 @@ fn qualify(event: &mut Event, words: &[&str]) -> Option<()> {
             }
             ("glued", _) => event.is_glued = true,
             ("marked", Deed::Admit { marker, .. }) => {
-                let is_elsewhere = words.next_if_eq(&"elsewhere").is_some();
-                *marker = if is_elsewhere { Marker::Elsewhere } else { Marker::Tail };
+                let number = words.peek().and_then(|next| next.parse().ok());
+                *marker = match number {
+                    Some(number) => Marker::Record(number),
+                    None if words.next_if_eq(&"elsewhere").is_some() => Marker::Elsewhere,
+                    None => Marker::Tail,
+                };
+                words.next_if(|_| number.is_some());
             }
             ("on", Deed::Write(entry)) => {
                 entry.parent = match words.next()? {
@@ -201,12 +208,13 @@ fn write_event(formatter: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result
     match &event.deed {
         Deed::Load => formatter.write_str("load")?,
         Deed::Admit { prompt, marker } => {
-            let marked = match marker {
-                Marker::None => "",
-                Marker::Tail => " marked",
-                Marker::Elsewhere => " marked elsewhere",
-            };
-            write!(formatter, "{} if{marked}", prompt.letter())?;
+            write!(formatter, "{} if", prompt.letter())?;
+            match marker {
+                Marker::None => {}
+                Marker::Tail => formatter.write_str(" marked")?,
+                Marker::Record(number) => write!(formatter, " marked {number}")?,
+                Marker::Elsewhere => formatter.write_str(" marked elsewhere")?,
+            }
         }
         Deed::End { prompt, ending } => write!(formatter, "{} {}", prompt.letter(), word(ENDINGS, ending))?,
         Deed::Write(entry) => write_entry(formatter, entry)?,
@@ -251,6 +259,7 @@ mod tests {
             "[A if marked, A user, call, tool, answer torn, <A result cancelled>, load, B if marked elsewhere torn 250]",
             "[user, same ms, artifact, back 5000ms, answer on 0 undated bare glued, later 20ms, rewind on lost, Q deadline]",
             "[empty compression on nobody, blind call, goal tool, goal end, command, command answered]",
+            "[answer huge, compression mute, A if marked 0, B if marked 12 torn]",
         ] {
             assert_eq!(text.parse::<Story>().unwrap().to_string(), text);
         }

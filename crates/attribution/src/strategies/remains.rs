@@ -57,6 +57,7 @@ impl Pen {
                     Marker::None => None,
                     Marker::Elsewhere => Some("elsewhere".to_owned()),
                     Marker::Tail => self.tail_uuid(),
+                    Marker::Record(number) => Some(uuid(*number)),
                 };
                 self.write_ledger(event, &Record::in_flight(prompt.prompt_id(), marker.as_deref(), self.at_ms()));
             }
@@ -110,8 +111,8 @@ impl Pen {
         let tail = bytes.trim_ascii_end();
         let start = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |lf| lf + 1);
         let line = std::str::from_utf8(&tail[start..]).ok().filter(|_| bytes.len() - start <= TAIL_BYTES)?;
-        let uuid = line.strip_prefix("{\"uuid\":\"")?.split_once('"')?.0;
-        (line.ends_with('}') && line.matches("\"uuid\"").count() == 1).then(|| uuid.to_owned())
+        let record: transcript::Value = line.parse().ok()?;
+        Some(record.get("uuid")?.as_str()?.to_owned())
     }
 }
 
@@ -178,7 +179,7 @@ fn content(entry: &Entry, at_ms: u64) -> String {
         What::Note => note("ui_telemetry", "{}"),
         What::Title => note("custom_title", r#"{"customTitle":"t"}"#),
         What::Artifact => note("session_artifact_event", "{}"),
-        What::Compression => note("chat_compression", COMPRESSION),
+        What::Compression => note("chat_compression", compression(entry)),
         What::EmptyCompression => note("chat_compression", "{}"),
         What::Rewind => note("rewind", r#"{"truncatedCount":2}"#),
     }
@@ -189,11 +190,25 @@ const GOAL: &str = r#""goalContext":{"goalId":"g","turnId":"t","revision":1}"#;
 const NOTIFICATION: &str = r#"{"text":"<task-notification>x</task-notification>"}"#;
 const COMMAND_ANSWERED: &str =
     r#"{"phase":"result","rawCommand":"/about","outputHistoryItems":[{"type":"assistant","text":"x"}]}"#;
-const COMPRESSION: &str = r#"{"compressedHistory":[{"role":"user","parts":[{"text":"so far"}]}]}"#;
 
 fn said(entry: &Entry, kind: &str, role: &str, part: &str) -> String {
-    let parts = if entry.has(Flaw::Unreadable) { "\"torn\"".to_owned() } else { format!("[{part}]") };
+    let parts = match part {
+        _ if entry.has(Flaw::Unreadable) => "\"torn\"".to_owned(),
+        _ if entry.has(Flaw::Mute) => "[]".to_owned(),
+        part if entry.has(Flaw::Huge) => format!(r#"[{part},{{"text":"{}"}}]"#, "x".repeat(TAIL_BYTES)),
+        part => format!("[{part}]"),
+    };
     format!(r#""type":"{kind}","message":{{"role":"{role}","parts":{parts}}}"#)
+}
+
+fn compression(entry: &Entry) -> &'static str {
+    if entry.has(Flaw::Unreadable) {
+        r#"{"compressedHistory":"torn"}"#
+    } else if entry.has(Flaw::Mute) {
+        r#"{"compressedHistory":[]}"#
+    } else {
+        r#"{"compressedHistory":[{"role":"user","parts":[{"text":"so far"}]}]}"#
+    }
 }
 
 fn note(subtype: &str, payload: &str) -> String {

@@ -61,6 +61,8 @@ pub enum Marker {
     None,
     /// The transcript's last record, as [`transcript::tail_uuid`] finds it; none when it finds none.
     Tail,
+    /// The record with this number, counted from 0 over all records of the story, whole or not.
+    Record(usize),
     /// A uuid that no record has.
     Elsewhere,
 }
@@ -173,8 +175,12 @@ pub enum Parent {
 pub enum Flaw {
     /// Its timestamp names no instant.
     Undated,
-    /// Its message's parts are no list.
+    /// Its message's parts are no list; of a compression: its history is none.
     Unreadable,
+    /// Its message has no parts; of a compression: its history has no entries.
+    Mute,
+    /// Its message is longer than what is looked at for a marker.
+    Huge,
     /// It carries another session's id.
     Strange,
     /// It was written in another workspace.

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::story::Story;
+use crate::told;
 
 fn explained(words: &str) -> Value {
-    serde_json::from_str(&Story::new(words).files().explain().to_json()).unwrap()
+    serde_json::from_str(&told::files(&told::story(words).remains()).explain().to_json()).unwrap()
 }
 
 fn report(words: &str) -> String {
-    Story::new(words).files().explain().to_string()
+    told::files(&told::story(words).remains()).explain().to_string()
 }
 
 #[test]
@@ -27,23 +27,29 @@ fn a_program_is_told_everything() {
         "evidence": "inferred",
         "terminals": null,
     });
-    assert_eq!(explained("note A+m ? !"), expected);
+    assert_eq!(explained("[note, A if marked, user, answer]"), expected);
 }
 
 #[test]
 fn the_parts_that_were_left_open_are_told() {
     let parts = json!([
-        {"functionResponse": {"id": "c1", "response": {"output": "x"}}},
+        {"functionResponse": {"id": "c1", "name": "ls", "response": {"output": "x"}}},
         {"text": "wait"},
     ]);
-    assert_eq!(explained("A+ ? call tool mid")["classify"], json!({"kind": "interrupted_prompt", "parts": parts}));
+    assert_eq!(
+        explained("[A if, user, call, tool, mid-turn]")["classify"],
+        json!({"kind": "interrupted_prompt", "parts": parts})
+    );
     let calls = json!([{"callId": "c1", "name": "ls"}]);
-    assert_eq!(explained("A+ ? call")["classify"], json!({"kind": "interrupted_turn", "danglingCalls": calls}));
+    assert_eq!(
+        explained("[A if, user, call]")["classify"],
+        json!({"kind": "interrupted_turn", "danglingCalls": calls})
+    );
 }
 
 #[test]
 fn a_result_is_told_from_an_inference() {
-    let explanation = explained("A+ B+ A? ! A#done B? !");
+    let explanation = explained("[A if, B if, A user, answer, A result completed, B user, answer]");
     assert_eq!(explanation["evidence"], "turn_result");
     assert_eq!(explanation["verdict"]["withheld"], "tail_before_other_terminal");
     assert_eq!(explanation["verdict"]["append"][0]["stopReason"], "max_tokens");
@@ -62,10 +68,10 @@ fn what_is_not_there_is_null() {
 
 #[test]
 fn nothing_is_written_by_an_explanation() {
-    let story = Story::new("A+ ? !");
-    let files = story.files();
+    let remains = told::story("[A if, user, answer]").remains();
+    let files = told::files(&remains);
     let explanation = files.explain();
-    assert_eq!(files.ledger_bytes(), story.ledger.as_bytes());
+    assert_eq!(files.ledger_bytes(), remains.ledger);
     assert!(explanation.is_settled() && !explanation.is_unreadable());
     assert_eq!(explanation.plan.apply(files.ledger(), 7).appended.len(), 1);
 }
@@ -73,14 +79,14 @@ fn nothing_is_written_by_an_explanation() {
 #[test]
 fn a_person_is_told_why() {
     assert_eq!(
-        report("A+ ? !"),
+        report("[A if, user, answer]"),
         "ledger: 1 records, 0 lines dropped\ntranscript: 2 records on the active branch\nhistory: nothing is left open\n\
          A: completed (reconstructed_from_transcript), because the transcript ends with an answer\n"
     );
-    assert!(report("A+ B+ ? !").ends_with(
+    assert!(report("[A if, B if, user, answer]").ends_with(
         "A: stays unknown, because several prompts are open, and nothing says whose the end of the transcript is \
          (several_dangling)\nB: stays unknown, because several prompts are open, and nothing says whose the end of the \
          transcript is (several_dangling)\n"
     ));
-    assert!(report("A+ A=done").ends_with("no prompt is open\n"));
+    assert!(report("[A if, A term]").ends_with("no prompt is open\n"));
 }

@@ -1,0 +1,137 @@
+"""Why two readers of the same pair may part: the classes that are allowed, and a proof for each.
+
+A class explains a difference only if the pair without that class's feature makes both readers agree, and if ours gave
+less, for the reason that the class names, or gave the prompt's own result. Features are taken out of the bytes, so
+that it works on damaged files too; every record stays in its place.
+"""
+
+import dataclasses
+import datetime
+import itertools
+import json
+import re
+from collections.abc import Callable
+
+UNDATED = re.compile(rb'"timestamp":(?!"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")("(?:[^"\\]|\\.)*"|[^,}]*)')
+DATED = re.compile(rb'"timestamp":"([^"]*)"')
+
+
+@dataclasses.dataclass(frozen=True)
+class Class:
+    row: str  # where it is allowed
+    title: str
+    reasons: frozenset  # what ours says when it gives less because of it
+    without: Callable | None  # (ledger, transcript) without the feature; None where the two cannot part
+    gives_more: bool = False
+
+
+def in_transcript(old, new):
+    return lambda ledger, transcript: (ledger, re.sub(old, new, transcript))
+
+
+def dated(is_meant, moment):
+    """Every record that is meant and has no usable time gets one."""
+
+    def without(ledger, transcript):
+        at = moment(ledger, transcript)
+        return ledger, b"\n".join(with_time(line, at) if is_meant(line) else line for line in transcript.split(b"\n"))
+
+    return without
+
+
+def with_time(line, at):
+    if b'"timestamp":' not in line:
+        return line.replace(b'"type":', b'"timestamp":"%b","type":' % at, 1)
+    return UNDATED.sub(b'"timestamp":"%b"' % at, line)
+
+
+def moments(ledger, transcript):
+    found = [int(at) for at in re.findall(rb'"at":(\d+)', ledger)]
+    for text in DATED.findall(transcript):
+        try:
+            found.append(int(datetime.datetime.fromisoformat(text.decode()).timestamp() * 1000))
+        except (ValueError, OverflowError, UnicodeDecodeError):
+            continue
+    return found or [0]
+
+
+def text_of(at_ms):
+    moment = datetime.datetime.fromtimestamp(at_ms / 1000, datetime.UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()
+
+
+def later(ledger, transcript):
+    return text_of(max(moments(ledger, transcript)) + 1_000)
+
+
+def earlier(ledger, transcript):
+    return text_of(min(moments(ledger, transcript)) - 1_000)
+
+
+def is_note(line):
+    return b'"type":"system"' in line
+
+
+def is_snapshot(line):
+    return b'"chat_compression"' in line
+
+
+def withheld(*reasons):
+    return frozenset(reasons)
+
+
+CLASSES = [
+    Class("section 5", "exact result", frozenset(), in_transcript(rb'"subtype":"turn_result"', b'"subtype":"ui_telemetry"'), True),
+    Class("section 5", "foreign prompt", withheld("foreign_prompt"), in_transcript(rb'"daemonPromptId":', b'"nobodysPromptId":')),
+    Class("row 1", "clean, but the last visible record is a user's", withheld("tail_is_no_answer"), in_transcript(rb"system-reminder>", b"system_reminder>")),
+    Class("row 2", "the session's own user records", withheld("no_visible_write", "tail_before_admission"), in_transcript(rb'"provenance":"system"', b'"provenance":"nobody"')),
+    Class("row 3", "trailing task notifications", withheld("tail_is_no_answer"), in_transcript(rb"task-notification>", b"task_notification>")),
+    Class("row 4", "a goal's turn ended by its last tool", withheld("tail_is_no_answer"), in_transcript(rb'"subtype":"goal_turn_end"', b'"subtype":"ui_telemetry"')),
+    Class("row 5", "the last visible record is undated", withheld("no_visible_write"), dated(lambda line: not is_note(line), later)),
+    Class("row 6", "an undated compression, legacy admission", withheld("compression_fence"), dated(is_snapshot, earlier)),
+    Class("row 7", "the ledger changed meanwhile", withheld("ledger_changed"), None),
+    Class("row 8", "a tail at or before 1970", frozenset(), None),
+    Class("row 9", "terminals of the load response", frozenset(), None),
+    Class("row 10", "edge of the turn-result scan", frozenset(), None),
+]  # fmt: skip
+REMOVABLE = [kind for kind in CLASSES if kind.without]
+
+
+def combinations(size):
+    return list(itertools.combinations(REMOVABLE, size))
+
+
+def without(kinds, ledger, transcript):
+    for kind in kinds:
+        ledger, transcript = kind.without(ledger or b"", transcript or b"")
+    return ledger, transcript
+
+
+def explains(kinds, ours, theirs, transcript):
+    """Whether these classes can be what parts the two, once they agree without them: ours gave less for a reason of
+    theirs, or the very result that the transcript holds."""
+    inferred = [record for record in ours["appended"] if not is_own_result(record, transcript)]
+    if inferred:
+        return False
+    gives_more = any(kind.gives_more for kind in kinds)
+    if ours["appended"] and not gives_more:
+        return False
+    reasons = frozenset().union(*(kind.reasons for kind in kinds))
+    settled_just_now = gives_more and ours["withheld"] == "tail_before_other_terminal"
+    return ours["withheld"] in reasons or settled_just_now or (ours["withheld"] is None and gives_more)
+
+
+def is_own_result(record, transcript):
+    """Whether the transcript holds a turn result of this very prompt with this very ending."""
+    for found in re.findall(rb'"subtype":"turn_result","systemPayload":(\{.*)', transcript):
+        try:
+            payload, _ = json.JSONDecoder().raw_decode(found.decode(errors="replace"))
+        except ValueError:
+            continue
+        code = (payload.get("error") or {}).get("code")
+        fields = {"stopReason": payload.get("stopReason")} if payload.get("state") == "completed" else {}
+        fields |= {"code": code if code is None else str(code)} if payload.get("state") == "error" else {}
+        fields = {key: value for key, value in fields.items() if value is not None}
+        if {"v": 1, "promptId": payload.get("promptId"), "terminal": payload.get("state"), **fields} == record:
+            return True
+    return False

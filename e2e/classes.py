@@ -110,15 +110,12 @@ def without(kinds, ledger, transcript):
 def explains(kinds, ours, theirs, transcript):
     """Whether these classes can be what parts the two, once they agree without them: ours gave less for a reason of
     theirs, or the very result that the transcript holds."""
-    inferred = [record for record in ours["appended"] if not is_own_result(record, transcript)]
-    if inferred:
+    if not all(is_own_result(record, transcript) for record in ours["appended"]):
         return False
-    gives_more = any(kind.gives_more for kind in kinds)
-    if ours["appended"] and not gives_more:
-        return False
-    reasons = frozenset().union(*(kind.reasons for kind in kinds))
-    settled_just_now = gives_more and ours["withheld"] == "tail_before_other_terminal"
-    return ours["withheld"] in reasons or settled_just_now or (ours["withheld"] is None and gives_more)
+    if ours["appended"]:
+        settled = {record["promptId"] for record in ours["appended"]}
+        return any(kind.gives_more for kind in kinds) and all(record["promptId"] in settled for record in theirs["appended"])
+    return ours["withheld"] in frozenset().union(*(kind.reasons for kind in kinds))
 
 
 def is_own_result(record, transcript):

@@ -182,9 +182,11 @@ fn weigh(history: &History, evidence: &Evidence) -> Result<Basis, Withheld> {
     // Where they name the same ending, that is given (evidence rules, section 9).
     let notes = history.entries.iter().rev().take_while(|entry| entry.is_notification()).count();
     let said = &history.entries[..history.entries.len() - notes];
-    match interruption(said) {
-        Some(basis) if !history.is_closed_by_goal => Ok(basis),
-        None if notes == 0 && last_is_answer(history, evidence) => Ok(Basis::Answer),
+    // Of the end of a turn for a goal too: one reading knows it, and looks at what stands behind it; one does not.
+    let behind_goal = &said[history.closed_by_goal.min(said.len())..];
+    match (interruption(said), interruption(behind_goal)) {
+        (Some(_), Some(basis)) => Ok(basis),
+        (None, None) if notes == 0 && last_is_answer(history, evidence) => Ok(Basis::Answer),
         _ => Err(Withheld::TailIsNoAnswer),
     }
 }

@@ -56,7 +56,8 @@ pub fn open(path: &Path, session_id: &str, workspace: &Path) -> Result<Transcrip
 /// Whether the record was written in the workspace or in one of its worktrees.
 fn begins_in(record: &Record, workspace: &Path) -> bool {
     let Some(cwd) = record.cwd.as_deref().map(Path::new) else { return false };
-    cwd == workspace || is_worktree(cwd, workspace)
+    // Letter by letter, as every program that writes the format compares it: `/ws/` is another text than `/ws`.
+    cwd.as_os_str() == workspace.as_os_str() || is_worktree(cwd, workspace)
 }
 
 fn is_worktree(cwd: &Path, workspace: &Path) -> bool {

@@ -18,9 +18,9 @@ pub struct Unreadable;
 pub struct History {
     /// At most the last [`HISTORY_TAIL_ENTRIES`] entries, oldest first.
     pub entries: Vec<Message>,
-    /// Whether the last entry is a tool's answer that ended a turn for a goal: nothing is open, and nothing was said
-    /// (evidence rules, section 9).
-    pub is_closed_by_goal: bool,
+    /// How many of the entries, from the oldest one, the end of a turn for a goal has closed: the last of them is the
+    /// tool's answer that ended it, and nothing in them is open (evidence rules, section 9). 0 when there is no such end.
+    pub closed_by_goal: usize,
     /// The uuids of commands that the session answered by itself, so that they left the history again.
     pub answered: Vec<String>,
 }
@@ -84,7 +84,8 @@ struct Accumulator {
     entries: Vec<Message>,
     /// The record that made the last entry, while a note may still refer to it.
     last: Option<Record>,
-    is_closed_by_goal: bool,
+    /// How many entries a goal's end has closed, and by which call.
+    closed: Option<(usize, String)>,
     answered: Vec<String>,
     is_from_the_beginning: bool,
 }
@@ -98,7 +99,9 @@ impl Accumulator {
                 Ok(())
             }
             Payload::GoalEnd(end) => {
-                self.is_closed_by_goal |= self.closes_last(record.goal.as_ref(), end);
+                if let Some(call) = self.closing_call(record.goal.as_ref(), end) {
+                    self.closed = Some((self.entries.len(), call));
+                }
                 Ok(())
             }
             Payload::Compression(snapshot) => self.replace(snapshot),
@@ -111,8 +114,14 @@ impl Accumulator {
         if !message.is_readable {
             return Err(Unreadable);
         }
+        // A call made or answered again is not the one that was closed.
+        let is_named = |id: &String| {
+            message.calls.iter().any(|call| call.id.as_ref() == Some(id)) || message.responses.contains(id)
+        };
+        self.closed.take_if(|(_, call)| is_named(call));
+        let is_closed = self.closed.as_ref().is_some_and(|(count, _)| *count == self.entries.len());
         match self.entries.pop() {
-            Some(before) if record.is(MID_TURN) && before.role == Role::User && !self.is_closed_by_goal => {
+            Some(before) if record.is(MID_TURN) && before.role == Role::User && !is_closed => {
                 self.entries.push(before.joined(message.clone()));
             }
             before => {
@@ -120,7 +129,6 @@ impl Accumulator {
                 self.entries.push(message.clone());
             }
         }
-        self.is_closed_by_goal = false;
         self.last = Some(record.clone());
         Ok(())
     }
@@ -136,15 +144,13 @@ impl Accumulator {
         }
     }
 
-    /// Whether the note ends the turn whose tool gave the last answer.
-    fn closes_last(&self, permit: Option<&Goal>, end: &GoalEnd) -> bool {
-        let Some((id, last)) = end.tool_call_id.as_ref().zip(self.last.as_ref()) else { return false };
+    /// The call of the last answer, if the note ends the turn whose tool gave it.
+    fn closing_call(&self, permit: Option<&Goal>, end: &GoalEnd) -> Option<String> {
+        let (id, last) = end.tool_call_id.as_ref().zip(self.last.as_ref())?;
         let is_same_turn = permit.is_some() && last.goal.as_ref() == permit;
         let answers = |message: &Message| message.responses.contains(id);
-        last.kind == Kind::ToolResult
-            && is_same_turn
-            && last.message.as_ref().is_some_and(answers)
-            && self.is_unique(id)
+        let is_closing = last.kind == Kind::ToolResult && is_same_turn && last.message.as_ref().is_some_and(answers);
+        (is_closing && self.is_unique(id)).then(|| id.clone())
     }
 
     /// Whether the call was made once and answered once. Where the beginning of the history is not at hand, the call may
@@ -165,13 +171,15 @@ impl Accumulator {
             Snapshot::Entries(_) | Snapshot::Unreadable => return Err(Unreadable),
         }
         self.last = None;
-        self.is_closed_by_goal = false;
+        self.closed = None;
         Ok(())
     }
 
     fn finish(mut self) -> History {
-        self.entries.drain(..self.entries.len().saturating_sub(HISTORY_TAIL_ENTRIES));
-        History { entries: self.entries, is_closed_by_goal: self.is_closed_by_goal, answered: self.answered }
+        let closed = self.closed.take().filter(|(_, call)| self.is_unique(call)).map_or(0, |(count, _)| count);
+        let forgotten = self.entries.len().saturating_sub(HISTORY_TAIL_ENTRIES);
+        self.entries.drain(..forgotten);
+        History { entries: self.entries, closed_by_goal: closed.saturating_sub(forgotten), answered: self.answered }
     }
 }
 

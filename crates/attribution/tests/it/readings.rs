@@ -113,6 +113,15 @@ fn a_goal_that_ended_with_a_tool_leaves_nothing_sure() {
     assert_ne!(closed, story.transcript);
     let judged = |transcript: String| story.with_transcript(transcript).verdict();
     assert_eq!(judged(with_goal(&closed)), "tail_is_no_answer");
+    // Nor does a command that the session answered by itself, or a note that has no say, open it again.
+    let behind = |words: &str| {
+        let longer = Story::new(&format!("A+ ? call tool note {words}")).transcript;
+        format!("{}{}", with_goal(&closed), longer.lines().skip(4).map(|line| format!("{line}\n")).collect::<String>())
+    };
+    assert_eq!(judged(behind("/ told")), "tail_is_no_answer");
+    assert_eq!(judged(behind("job")), "tail_is_no_answer");
+    assert_eq!(judged(behind("mute")), "tail_is_no_answer");
+    assert_eq!(judged(behind("?")), INTERRUPTED);
     assert_eq!(judged(with_goal(&closed.replace("\"toolCallId\":\"c1\"", "\"toolCallId\":\"c2\""))), INTERRUPTED);
     assert_eq!(judged(closed), INTERRUPTED);
 }

@@ -4,7 +4,7 @@
 //! `A=done`, `A=cancelled`, `A=late` (its deadline) end it. In the transcript, each a record: `A?` is A's prompt, `?` one
 //! without a stamp, `!` an answer, `call` a call, `tool` its answer, `A#done`, `A#cancelled`, `A#failed` are turn results,
 //! `note` a note, `zip` a compression, `remind` a reminder, `task` a note on background work, `job` one that the session wrote in the user's place, `mid` something said into
-//! the turn. Every word is a second later than the one before it, in whichever file, so that one line of words tells the
+//! the turn, `/` a command and `told` the session's own answer to it, `mute` a message without parts. Every word is a second later than the one before it, in whichever file, so that one line of words tells the
 //! whole story in its order; `same` lets no time pass before the next word.
 
 use serde_json::{Value, json};
@@ -118,6 +118,12 @@ fn content(word: &str, at_ms: u64) -> Value {
             record
         }
         "note" => note("ui_telemetry", json!({})),
+        "/" => said("user", "user", json!({"text": "/about"})),
+        "told" => {
+            let items = json!([{"type": "assistant", "text": "1.0"}]);
+            note("slash_command", json!({"phase": "result", "rawCommand": "/about", "outputHistoryItems": items}))
+        }
+        "mute" => json!({"type": "user", "message": {"role": "user", "parts": []}}),
         "zip" => {
             note("chat_compression", json!({"compressedHistory": [{"role": "user", "parts": [{"text": "so far"}]}]}))
         }

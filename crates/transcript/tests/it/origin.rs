@@ -34,6 +34,7 @@ fn a_transcript_loads_when_its_first_record_is_of_this_workspace() {
     assert_eq!(outcome(&lines(&[first(json!({"cwd": "/ws/.qwen/worktrees/w1"}))])), "loads");
     assert_eq!(outcome(&lines(&[first(json!({"cwd": "/elsewhere"}))])), "foreign workspace");
     assert_eq!(outcome(&lines(&[first(json!({"cwd": "/ws/sub"}))])), "foreign workspace");
+    assert_eq!(outcome(&lines(&[first(json!({"cwd": "/ws/"}))])), "foreign workspace");
     assert_eq!(outcome(&lines(&[without(record("r0", None, "user"), "cwd")])), "foreign workspace");
     let later_elsewhere =
         [chain("user").remove(0), with(record("r1", Some("r0"), "user"), json!({"cwd": "/elsewhere"}))];

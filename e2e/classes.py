@@ -12,7 +12,8 @@ import json
 import re
 from collections.abc import Callable
 
-UNDATED = re.compile(rb'"timestamp":(?!"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")("(?:[^"\\]|\\.)*"|[^,}]*)')
+ISO = rb'"\d{4}-(?:0[1-9]|1[0-2])-(?:[0-2]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z"'
+UNDATED = re.compile(rb'"timestamp":(?!' + ISO + rb')("(?:[^"\\]|\\.)*"|[^,}]*)')
 DATED = re.compile(rb'"timestamp":"([^"]*)"')
 
 

@@ -21,7 +21,7 @@ DATED = re.compile(rb'"timestamp":"([^"]*)"')
 class Class:
     row: str  # where it is allowed
     title: str
-    reasons: frozenset  # what ours says when it gives less because of it
+    reasons: frozenset | None  # what ours says when it gives less because of it; None is whatever it says
     without: Callable | None  # (ledger, transcript) without the feature; None where the two cannot part
     gives_more: bool = False
 
@@ -77,23 +77,32 @@ def is_snapshot(line):
     return b'"chat_compression"' in line
 
 
+def sealed(ledger, transcript):
+    """Every record begins a line."""
+    return ledger, re.sub(rb'(?<=[^\n\xbf])\{"uuid":', b'\n{"uuid":', transcript)
+
+
 def withheld(*reasons):
     return frozenset(reasons)
 
 
+NOTHING = withheld()
+
+
 CLASSES = [
-    Class("section 5", "exact result", frozenset(), in_transcript(rb'"subtype":"turn_result"', b'"subtype":"ui_telemetry"'), True),
+    Class("section 5", "exact result", NOTHING, in_transcript(rb'"subtype":"turn_result"', b'"subtype":"ui_telemetry"'), True),
     Class("section 5", "foreign prompt", withheld("foreign_prompt"), in_transcript(rb'"daemonPromptId":', b'"nobodysPromptId":')),
     Class("row 1", "clean, but the last visible record is a user's", withheld("tail_is_no_answer"), in_transcript(rb"system-reminder>", b"system_reminder>")),
-    Class("row 2", "the session's own user records", withheld("no_visible_write", "tail_before_admission"), in_transcript(rb'"provenance":"system"', b'"provenance":"nobody"')),
+    Class("row 2", "the session's own user records", NOTHING, None),
     Class("row 3", "trailing task notifications", withheld("tail_is_no_answer"), in_transcript(rb"task-notification>", b"task_notification>")),
     Class("row 4", "a goal's turn ended by its last tool", withheld("tail_is_no_answer"), in_transcript(rb'"subtype":"goal_turn_end"', b'"subtype":"ui_telemetry"')),
     Class("row 5", "the last visible record is undated", withheld("no_visible_write"), dated(lambda line: not is_note(line), later)),
     Class("row 6", "an undated compression, legacy admission", withheld("compression_fence"), dated(is_snapshot, earlier)),
-    Class("row 7", "the ledger changed meanwhile", withheld("ledger_changed"), None),
-    Class("row 8", "a tail at or before 1970", frozenset(), None),
-    Class("row 9", "terminals of the load response", frozenset(), None),
-    Class("row 10", "edge of the turn-result scan", frozenset(), None),
+    Class("row 7", "the ledger changed meanwhile", NOTHING, None),
+    Class("row 8", "a tail at or before 1970", NOTHING, None),
+    Class("row 9", "terminals of the load response", NOTHING, None),
+    Class("row 10", "edge of the turn-result scan", NOTHING, None),
+    Class("rule of section 9", "a record behind a torn fragment of one line", None, sealed),
 ]  # fmt: skip
 REMOVABLE = [kind for kind in CLASSES if kind.without]
 
@@ -116,7 +125,7 @@ def explains(kinds, ours, theirs, transcript):
     if ours["appended"]:
         settled = {record["promptId"] for record in ours["appended"]}
         return any(kind.gives_more for kind in kinds) and all(record["promptId"] in settled for record in theirs["appended"])
-    return ours["withheld"] in frozenset().union(*(kind.reasons for kind in kinds))
+    return any(kind.reasons is None or ours["withheld"] in kind.reasons for kind in kinds)
 
 
 def is_own_result(record, transcript):

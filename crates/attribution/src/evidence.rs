@@ -22,6 +22,8 @@ pub struct Evidence {
     /// The prompt that the newest real user record is stamped with; the outer option is whether there is such a record,
     /// wherever it stands: what a turn wrote late is not the next one's, even when that one's admission came between.
     pub last_prompt: Option<Option<String>>,
+    /// Whether records were read that not every reader of the format finds.
+    pub is_disputed: bool,
     /// The end of the model's history.
     pub history: Result<History, Unreadable>,
     compressions: Compressions,
@@ -86,6 +88,7 @@ impl Evidence {
                 break;
             }
         }
+        gathering.evidence.is_disputed = branch.is_disputed();
         (branch.session_id() == Some(session_id)).then(|| gathering.finish())
     }
 
@@ -176,6 +179,7 @@ impl Gathering {
             last_visible: None,
             last_write: None,
             last_prompt: None,
+            is_disputed: false,
             history: Err(Unreadable),
             compressions: Compressions::default(),
             by_prompt: admissions.iter().map(|open| (open.prompt_id.clone(), PromptEvidence::default())).collect(),

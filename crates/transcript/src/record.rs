@@ -60,6 +60,15 @@ pub struct Record {
     pub span: Range<u64>,
     /// Where its payload stands in the file, in bytes.
     pub payload_span: Option<Range<u64>>,
+    /// Whether it was saved from a damaged line in which not every reader of the format finds it.
+    pub is_disputed: bool,
+}
+
+/// Where an object of a transcript says that it belongs, whether it is a usable record or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) session_id: Option<String>,
+    pub(crate) cwd: Option<String>,
 }
 
 /// The permit under which an agent works for a goal. Two permits are one when all three agree.
@@ -134,6 +143,7 @@ impl Record {
     /// Joins an earlier fragment of the same record: it is the base, its parts come first, and the later time is kept
     /// (evidence rules, section 2). A fragment without a time leaves the whole without one.
     pub(crate) fn join_earlier(&mut self, mut earlier: Self) {
+        earlier.is_disputed |= self.is_disputed;
         earlier.at_ms = earlier.at_ms.zip(self.at_ms).map(|(a, b)| a.max(b));
         earlier.message = match (earlier.message.take(), self.message.take()) {
             (Some(first), Some(second)) => Some(first.joined(second)),
@@ -143,20 +153,23 @@ impl Record {
     }
 }
 
-/// Reads one object. Malformed when it is no JSON; none when it is no usable record.
-pub(crate) fn read<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Record>> {
+/// Reads one object. Malformed when it is no JSON; where it belongs when it is no usable record.
+pub(crate) fn read<B: Bytes>(reader: &mut Reader<B>) -> Read<Result<Record, Head>> {
     let mut draft = Draft::default();
     let start = reader.bytes.offset();
     reader.object(|key, reader| draft.field(key, reader))?;
     let end = reader.bytes.offset();
-    let Some(mut record) = draft.finish(start..end) else { return Ok(None) };
+    let mut record = match draft.finish(start..end) {
+        Ok(record) => record,
+        Err(head) => return Ok(Err(head)),
+    };
     if let Some(span) = record.payload_span.clone() {
         // The payload means something only with the subtype, and that may stand behind it.
         reader.bytes.seek(span.start);
         record.payload = payload::read(reader, &record)?;
         reader.bytes.seek(end);
     }
-    Ok(Some(record))
+    Ok(Ok(record))
 }
 
 /// Fields in whatever order they come; a later one of the same name replaces an earlier one.
@@ -202,12 +215,17 @@ impl Draft {
         Ok(())
     }
 
-    fn finish(self, span: Range<u64>) -> Option<Record> {
-        Some(Record {
-            uuid: self.uuid?,
-            parent: self.parent?,
-            session_id: self.session_id?,
-            kind: self.kind?,
+    fn finish(self, span: Range<u64>) -> Result<Record, Head> {
+        let (Some(uuid), Some(parent), Some(session_id), Some(kind)) =
+            (self.uuid, self.parent, self.session_id.clone(), self.kind)
+        else {
+            return Err(Head { session_id: self.session_id, cwd: self.cwd });
+        };
+        Ok(Record {
+            uuid,
+            parent,
+            session_id,
+            kind,
             subtype: self.subtype,
             at_ms: self.at_ms,
             cwd: self.cwd,
@@ -218,6 +236,7 @@ impl Draft {
             goal: self.goal,
             span,
             payload_span: self.payload_span,
+            is_disputed: false,
         })
     }
 }

@@ -67,6 +67,36 @@ fn what_is_appended_behind_a_torn_record_is_judged_with_it() {
 }
 
 #[test]
+fn a_line_that_two_readers_read_apart_settles_nothing() {
+    let story = Story::new("note A+m A? call tool !");
+    let answer = last_line(&story.transcript);
+    let glued = |fragment: &str| {
+        let (before, last) = story.transcript.split_at(answer);
+        let torn = format!("{before}{fragment}{last}");
+        verdict(&Files::with(Some(story.ledger.as_bytes()), Some(torn.as_bytes())))
+    };
+    // Whoever loses the answer behind an open brace takes the turn for interrupted.
+    assert_eq!(glued("{\"uuid\":\"r4\",\"par"), "history_unreadable");
+    assert_eq!(glued("{\"uuid\":"), "history_unreadable");
+    assert_eq!(glued("\0\0\0"), "A=completed:reconstructed_from_transcript");
+    assert_eq!(glued("{}"), "A=completed:reconstructed_from_transcript");
+}
+
+#[test]
+fn a_line_that_two_readers_read_apart_settles_what_both_say() {
+    let story = Story::new("A+ A? call tool ! A? !");
+    let lines: Vec<_> = story.transcript.lines().collect();
+    let torn = format!("{}\n{{\"uu{}\n{}\n", lines[..4].join("\n"), lines[4], lines[5..].join("\n"));
+    let files = Files::with(Some(story.ledger.as_bytes()), Some(torn.as_bytes()));
+    assert_eq!(verdict(&files), "A=completed:reconstructed_from_transcript");
+    // A result with the prompt's own id is believed wherever it is found.
+    let exact = Story::new("A+ A? ! A#failed");
+    let result = last_line(&exact.transcript);
+    let torn = format!("{}{{\"uu{}", &exact.transcript[..result], &exact.transcript[result..]);
+    assert_eq!(verdict(&Files::with(Some(exact.ledger.as_bytes()), Some(torn.as_bytes()))), "A=error:boom");
+}
+
+#[test]
 fn an_admission_counts_when_all_of_it_is_written() {
     let story = Story::new("A+ ? !");
     let whole = story.ledger.len() - 1;

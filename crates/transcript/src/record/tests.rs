@@ -6,7 +6,7 @@ use crate::json::SliceBytes;
 
 fn parse(value: &Value) -> Option<Record> {
     let text = value.to_string();
-    read(&mut Reader::new(SliceBytes::new(text.as_bytes(), 100))).unwrap()
+    read(&mut Reader::new(SliceBytes::new(text.as_bytes(), 100))).unwrap().ok()
 }
 
 fn base() -> Value {
@@ -52,6 +52,7 @@ fn the_fields_of_a_record_are_read() {
         goal: None,
         span: found.span.clone(),
         payload_span: None,
+        is_disputed: false,
     };
     assert_eq!(found, expected);
     assert_eq!(found.span.start, 100);

@@ -74,6 +74,17 @@ fn damage_before_the_first_record_does_not_hide_it() {
 }
 
 #[test]
+fn what_is_no_record_and_begins_the_file_says_where_it_is_from() {
+    let behind = |first: Value| outcome(&lines(&[first, record("r1", None, "user")]));
+    let first = record("r0", None, "user");
+    assert_eq!(behind(without(first.clone(), "uuid")), "loads");
+    assert_eq!(behind(without(first.clone(), "cwd")), "foreign workspace");
+    assert_eq!(behind(json!({"uuid": "r0"})), "foreign workspace");
+    assert_eq!(behind(without(first.clone(), "sessionId")), "two sessions");
+    assert_eq!(behind(with(first, json!({"sessionId": ""}))), "two sessions");
+}
+
+#[test]
 fn a_long_beginning_of_nothing_is_passed_over_quickly() {
     let first = record("r0", None, "user").to_string();
     assert_eq!(outcome(format!("{}{first}\n", "\n".repeat(1_000_000)).as_bytes()), "loads");

@@ -35,15 +35,16 @@ def dated(is_meant, moment):
 
     def without(ledger, transcript):
         at = moment(ledger, transcript)
-        return ledger, b"\n".join(with_time(line, at) if is_meant(line) else line for line in transcript.split(b"\n"))
+        records = re.split(rb'(?=\{"uuid":|\n)', transcript)
+        return ledger, b"".join(with_time(record, at) if is_meant(record) else record for record in records)
 
     return without
 
 
-def with_time(line, at):
-    if b'"timestamp":' not in line:
-        return line.replace(b'"type":', b'"timestamp":"%b","type":' % at, 1)
-    return UNDATED.sub(b'"timestamp":"%b"' % at, line)
+def with_time(record, at):
+    if b'"timestamp":' not in record:
+        return record.replace(b'"type":', b'"timestamp":"%b","type":' % at, 1)
+    return UNDATED.sub(b'"timestamp":"%b"' % at, record)
 
 
 def moments(ledger, transcript):
@@ -69,12 +70,8 @@ def earlier(ledger, transcript):
     return text_of(min(moments(ledger, transcript)) - 1_000)
 
 
-def is_note(line):
-    return b'"type":"system"' in line
-
-
-def is_snapshot(line):
-    return b'"chat_compression"' in line
+def is_snapshot(record):
+    return b'"chat_compression"' in record
 
 
 def sealed(ledger, transcript):
@@ -92,11 +89,11 @@ NOTHING = withheld()
 CLASSES = [
     Class("section 5", "exact result", NOTHING, in_transcript(rb'"subtype":"turn_result"', b'"subtype":"ui_telemetry"'), True),
     Class("section 5", "foreign prompt", withheld("foreign_prompt"), in_transcript(rb'"daemonPromptId":', b'"nobodysPromptId":')),
-    Class("row 1", "clean, but the last visible record is a user's", withheld("tail_is_no_answer"), in_transcript(rb"system-reminder>", b"system_reminder>")),
+    Class("row 1", "clean, but the last visible record is a user's", withheld("tail_is_no_answer"), in_transcript(rb'"subtype":"slash_command"', b'"subtype":"ui_telemetry"')),
     Class("row 2", "the session's own user records", NOTHING, None),
     Class("row 3", "trailing task notifications", withheld("tail_is_no_answer"), in_transcript(rb"task-notification>", b"task_notification>")),
     Class("row 4", "a goal's turn ended by its last tool", withheld("tail_is_no_answer"), in_transcript(rb'"subtype":"goal_turn_end"', b'"subtype":"ui_telemetry"')),
-    Class("row 5", "the last visible record is undated", withheld("no_visible_write"), dated(lambda line: not is_note(line), later)),
+    Class("row 5", "the last visible record is undated", withheld("no_visible_write"), dated(lambda record: not is_snapshot(record), later)),
     Class("row 6", "an undated compression, legacy admission", withheld("compression_fence"), dated(is_snapshot, earlier)),
     Class("row 7", "the ledger changed meanwhile", NOTHING, None),
     Class("row 8", "a tail at or before 1970", NOTHING, None),
@@ -130,9 +127,10 @@ def explains(kinds, ours, theirs, transcript):
 
 def is_own_result(record, transcript):
     """Whether the transcript holds a turn result of this very prompt with this very ending."""
-    for found in re.findall(rb'"subtype":"turn_result","systemPayload":(\{.*)', transcript):
+    text = transcript.decode(errors="replace")
+    for found in re.finditer('"subtype":"turn_result","systemPayload":', text):
         try:
-            payload, _ = json.JSONDecoder().raw_decode(found.decode(errors="replace"))
+            payload, _ = json.JSONDecoder().raw_decode(text, found.end())
         except ValueError:
             continue
         code = (payload.get("error") or {}).get("code")

@@ -9,7 +9,7 @@ pub use message::{Call, Message, Role};
 pub use payload::{GoalEnd, Payload, SlashCommand, Snapshot};
 
 use crate::json::{Bytes, Read, Reader, Start};
-use crate::time::parse_millis;
+use crate::time::{is_plain, parse_millis};
 
 /// Bytes of an id, a path or a name that are kept. Ids have under a hundred; a longer one than this is taken for none.
 pub(crate) const NAME_BYTES_MAX: usize = 1024 * 1024;
@@ -62,6 +62,8 @@ pub struct Record {
     pub payload_span: Option<Range<u64>>,
     /// Whether it was saved from a damaged line in which not every reader of the format finds it.
     pub is_disputed: bool,
+    /// Whether its time is written as every writer of the format writes it, so that the later text is the later time.
+    pub(crate) has_plain_time: bool,
 }
 
 /// Where an object of a transcript says that it belongs, whether it is a usable record or not.
@@ -141,10 +143,15 @@ impl Record {
     }
 
     /// Joins an earlier fragment of the same record: it is the base, its parts come first, and the later time is kept
-    /// (evidence rules, section 2). A fragment without a time leaves the whole without one.
+    /// (evidence rules, section 2). A fragment without a time leaves the whole without one, and so do times that are
+    /// not written alike: the peer takes the later text for the later time.
     pub(crate) fn join_earlier(&mut self, mut earlier: Self) {
         earlier.is_disputed |= self.is_disputed;
-        earlier.at_ms = earlier.at_ms.zip(self.at_ms).map(|(a, b)| a.max(b));
+        earlier.at_ms = match earlier.at_ms.zip(self.at_ms) {
+            Some((a, b)) if a == b || earlier.has_plain_time && self.has_plain_time => Some(a.max(b)),
+            _ => None,
+        };
+        earlier.has_plain_time &= self.has_plain_time;
         earlier.message = match (earlier.message.take(), self.message.take()) {
             (Some(first), Some(second)) => Some(first.joined(second)),
             (first, second) => first.or(second),
@@ -182,6 +189,7 @@ struct Draft {
     kind: Option<Kind>,
     subtype: Option<String>,
     at_ms: Option<i64>,
+    has_plain_time: bool,
     cwd: Option<String>,
     is_from_session: bool,
     prompt_id: Option<String>,
@@ -198,7 +206,12 @@ impl Draft {
             "sessionId" => self.session_id = name(reader)?,
             "type" => self.kind = reader.short()?.and_then(|word| kind(word.text()?)),
             "subtype" => self.subtype = subtype(reader)?,
-            "timestamp" => self.at_ms = reader.short()?.and_then(|text| parse_millis(text.text()?)),
+            "timestamp" => {
+                let text = reader.short()?;
+                let text = text.as_ref().and_then(|text| text.text()).unwrap_or_default();
+                self.at_ms = parse_millis(text);
+                self.has_plain_time = is_plain(text);
+            }
             "cwd" => self.cwd = reader.text(NAME_BYTES_MAX)?,
             "provenance" => self.is_from_session = reader.is_word("system")?,
             "daemonPromptId" => self.prompt_id = reader.text(NAME_BYTES_MAX)?,
@@ -237,6 +250,7 @@ impl Draft {
             span,
             payload_span: self.payload_span,
             is_disputed: false,
+            has_plain_time: self.has_plain_time,
         })
     }
 }

@@ -43,6 +43,7 @@ WILD = {  # what may happen in a pair, and in how many of a hundred pairs it doe
     "goal": 10, "rewind": 4, "beside": 8, "odd_time": 6, "clock_step": 8, "still_clock": 8, "stamps": 14, "no_stamps": 25,
     "call_without_id": 6, "nothing_said": 4, "foreign_result": 6, "own_result": 9, "odd_role": 2, "thought": 5,
     "readmission": 4, "queued": 9, "odd_marker": 5, "bystander": 6, "late": 3, "lost_end": 3, "old": 2, "parallel": 20,
+    "odd_id": 3,
 }  # fmt: skip
 
 
@@ -257,6 +258,8 @@ class Life:
     def live(self):
         count = self.rng.choice([1, 1, 2, 2, 2, 3, 4])
         prompts = [f"p{number}" for number in range(count)]
+        if "odd_id" in self.wild:
+            prompts[self.rng.randrange(count)] = self.rng.choice(["", " ", "é\U0001f600", "p" * 300, '"p"\n'])
         for number, prompt in enumerate(prompts):
             is_last = number == count - 1
             self.waiting = prompts[number + 1 :]

@@ -21,8 +21,17 @@ pub struct History {
     /// How many of the entries, from the oldest one, the end of a turn for a goal has closed: the last of them is the
     /// tool's answer that ended it, and nothing in them is open (evidence rules, section 9). 0 when there is no such end.
     pub closed_by_goal: usize,
-    /// The uuids of commands that the session answered by itself, so that they left the history again.
-    pub answered: Vec<String>,
+    /// The commands that the session answered by itself, so that they left the history again.
+    pub answered: Vec<AnsweredCommand>,
+}
+
+/// A command that the session answered by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnsweredCommand {
+    /// The record of the command.
+    pub uuid: String,
+    /// When it was answered, in epoch milliseconds; none when the answer does not say.
+    pub answered_at_ms: Option<i64>,
 }
 
 /// Collects what the end of the history is made from, newest record first.
@@ -86,7 +95,7 @@ struct Accumulator {
     last: Option<Record>,
     /// How many entries a goal's end has closed, and by which call.
     closed: Option<(usize, String)>,
-    answered: Vec<String>,
+    answered: Vec<AnsweredCommand>,
     is_from_the_beginning: bool,
 }
 
@@ -95,7 +104,7 @@ impl Accumulator {
         match &record.payload {
             _ if record.is_material() => self.add_message(record),
             Payload::SlashCommand(command) => {
-                self.take_out(command);
+                self.take_out(command, record.at_ms);
                 Ok(())
             }
             Payload::GoalEnd(end) => {
@@ -135,12 +144,12 @@ impl Accumulator {
 
     /// A command that the session answered by itself is no part of the history. Any command is a fence: a later note
     /// does not refer to what was asked before it.
-    fn take_out(&mut self, command: &SlashCommand) {
+    fn take_out(&mut self, command: &SlashCommand, at_ms: Option<i64>) {
         let Some(asked) = self.last.take_if(|last| last.kind == Kind::User) else { return };
         let is_plain = asked.subtype.is_none();
         if is_plain && asked.message.is_some_and(|said| said.role == Role::User && said.is_only(command.answered)) {
             self.entries.pop();
-            self.answered.push(asked.uuid);
+            self.answered.push(AnsweredCommand { uuid: asked.uuid, answered_at_ms: at_ms });
         }
     }
 

@@ -127,6 +127,24 @@ fn a_goal_that_ended_with_a_tool_leaves_nothing_sure() {
 }
 
 #[test]
+fn a_command_is_answered_when_its_answer_is_after_the_admission() {
+    check("A+ / told", COMPLETED);
+    check("note A+m / told", COMPLETED);
+    let told = |words: &str, change: fn(&str) -> String| {
+        let story = Story::new(words);
+        let (before, answer) = story.transcript.trim_end().rsplit_once('\n').unwrap();
+        story.with_transcript(format!("{before}\n{}\n", change(answer))).verdict()
+    };
+    let earlier = |line: &str| line.replace("2026-11-29", "2026-11-28");
+    let undated = |line: &str| line.replace("2026-11-29", "once");
+    assert_eq!(told("A+ / told", earlier), "tail_is_no_answer");
+    assert_eq!(told("A+ / told", undated), "tail_is_no_answer");
+    // With a marker the place decides.
+    assert_eq!(told("note A+m / told", earlier), COMPLETED);
+    assert_eq!(told("note A+m / told", undated), COMPLETED);
+}
+
+#[test]
 fn without_a_transcript_there_is_no_evidence() {
     let story = Story::new("A+ ? !");
     let files = crate::files::Files::with(Some(story.ledger.as_bytes()), None);

@@ -26,8 +26,20 @@ class Class:
     gives_more: bool = False
 
 
-def in_transcript(old, new):
-    return lambda ledger, transcript: (ledger, re.sub(old, new, transcript))
+def renamed(key, value):
+    """Every record with this value becomes a note that nothing depends on."""
+    old, new = (f'"{key}":"{word}"'.encode() for word in (value, "ui_telemetry"))
+    return lambda ledger, transcript: (ledger, transcript.replace(old, new))
+
+
+def unstamped(ledger, transcript):
+    """No record says which prompt it belongs to."""
+    return ledger, transcript.replace(b'"daemonPromptId":', b'"nobodysPromptId":')
+
+
+def untagged(ledger, transcript):
+    """What was a task notification is an ordinary text."""
+    return ledger, transcript.replace(b"task-notification>", b"task_notification>")
 
 
 def dated(is_meant, moment):
@@ -74,6 +86,10 @@ def is_snapshot(record):
     return b'"chat_compression"' in record
 
 
+def is_no_snapshot(record):
+    return not is_snapshot(record)
+
+
 def sealed(ledger, transcript):
     """Every record begins a line."""
     return ledger, re.sub(rb'(?<=[^\n\xbf])\{"uuid":', b'\n{"uuid":', transcript)
@@ -86,21 +102,22 @@ def withheld(*reasons):
 NOTHING = withheld()
 
 
+NOT_ANSWERED = withheld("tail_is_no_answer")
 CLASSES = [
-    Class("section 5", "exact result", NOTHING, in_transcript(rb'"subtype":"turn_result"', b'"subtype":"ui_telemetry"'), True),
-    Class("section 5", "foreign prompt", withheld("foreign_prompt"), in_transcript(rb'"daemonPromptId":', b'"nobodysPromptId":')),
-    Class("row 1", "clean, but the last visible record is a user's", withheld("tail_is_no_answer"), in_transcript(rb'"subtype":"slash_command"', b'"subtype":"ui_telemetry"')),
+    Class("section 5", "exact result", NOTHING, renamed("subtype", "turn_result"), gives_more=True),
+    Class("section 5", "foreign prompt", withheld("foreign_prompt"), unstamped),
+    Class("row 1", "clean, but the last visible record is a user's", NOT_ANSWERED, renamed("subtype", "slash_command")),
     Class("row 2", "the session's own user records", NOTHING, None),
-    Class("row 3", "trailing task notifications", withheld("tail_is_no_answer"), in_transcript(rb"task-notification>", b"task_notification>")),
-    Class("row 4", "a goal's turn ended by its last tool", withheld("tail_is_no_answer"), in_transcript(rb'"subtype":"goal_turn_end"', b'"subtype":"ui_telemetry"')),
-    Class("row 5", "the last visible record is undated", withheld("no_visible_write"), dated(lambda record: not is_snapshot(record), later)),
+    Class("row 3", "trailing task notifications", NOT_ANSWERED, untagged),
+    Class("row 4", "a goal's turn ended by its last tool", NOT_ANSWERED, renamed("subtype", "goal_turn_end")),
+    Class("row 5", "the last visible record is undated", withheld("no_visible_write"), dated(is_no_snapshot, later)),
     Class("row 6", "an undated compression, legacy admission", withheld("compression_fence"), dated(is_snapshot, earlier)),
     Class("row 7", "the ledger changed meanwhile", NOTHING, None),
     Class("row 8", "a tail at or before 1970", NOTHING, None),
     Class("row 9", "terminals of the load response", NOTHING, None),
     Class("row 10", "edge of the turn-result scan", NOTHING, None),
     Class("rule of section 9", "a record behind a torn fragment of one line", None, sealed),
-]  # fmt: skip
+]
 REMOVABLE = [kind for kind in CLASSES if kind.without]
 
 

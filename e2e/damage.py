@@ -2,6 +2,10 @@
 
 import json
 
+NOISE = [
+    b"", b"   ", b"garbage", b"null", b"5", b"[1,2]", b"{}", b"\0\0\0", b'{"uuid":"x"}', b"\xff\xfe", b'{"a":{"b":1}}',
+]  # fmt: skip
+
 
 def damaged_ledger(rng, records):
     """The bytes of a ledger, mostly whole. None is no file."""
@@ -77,8 +81,7 @@ def _doubled(rng, lines):
 
 def _noise(rng, lines):
     at = rng.randrange(len(lines) + 1)
-    noise = [b"", b"   ", b"garbage", b"null", b"5", b"[1,2]", b"{}", b"\0\0\0", b'{"uuid":"x"}', b"\xff\xfe", b'{"a":{"b":1}}']
-    return [*lines[:at], rng.choice(noise), *lines[at:]]
+    return [*lines[:at], rng.choice(NOISE), *lines[at:]]
 
 
 def _swapped(rng, lines):
@@ -157,7 +160,8 @@ def _odd_parts(rng, records):
 
 
 RECORD_DAMAGES = [
-    _same_uuid, _same_uuid, _lost_parent, _cycle, _parent_is_missing, _other_cwd, _other_session, _all_of_another_session, _unknown_type, _odd_parts,
+    _same_uuid, _same_uuid, _lost_parent, _cycle, _parent_is_missing, _other_cwd, _other_session,
+    _all_of_another_session, _unknown_type, _odd_parts,
 ]  # fmt: skip
 LINE_DAMAGES = [
     _fuse, _torn_and_sealed, _torn_and_glued, _torn_end, _torn_end, _lost_line, _doubled, _noise, _noise, _swapped,

@@ -16,7 +16,12 @@ const WORKSPACE = "/ws";
 const REPLAY = { replay: { kind: "all" } };
 
 const [chunks, ...request] = process.argv.slice(2);
-const peer = await find("reconcileDanglingPromptTerminals", "readRecentPromptTerminals", "readTranscriptTailUuid", "SessionService");
+const peer = await find(
+  "reconcileDanglingPromptTerminals",
+  "readRecentPromptTerminals",
+  "readTranscriptTailUuid",
+  "SessionService",
+);
 if (request[0] === "--load") {
   await measure(request[1], Number(request[2]));
 } else {
@@ -31,7 +36,8 @@ async function find(...names) {
     const missing = names.filter((name) => !(name in found));
     if (missing.length === 0) break;
     const text = fs.readFileSync(path.join(chunks, file), "utf8");
-    const exported = [...text.matchAll(/^export \{([^}]*)\}/gm)].flatMap((match) => match[1].split(",")).map((name) => name.trim());
+    const lists = [...text.matchAll(/^export \{([^}]*)\}/gm)].map((match) => match[1]);
+    const exported = lists.flatMap((list) => list.split(",")).map((name) => name.trim());
     if (!missing.some((name) => exported.includes(name))) continue;
     const module = await import(pathToFileURL(path.join(chunks, file)).href);
     for (const name of missing) if (name in module) found[name] = module[name];

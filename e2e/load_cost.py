@@ -42,7 +42,8 @@ def write_session(chats, megabytes):
     with (chats / f"{SESSION_ID}.ledger.jsonl").open("w") as ledger:
         for number in range(turn):
             at = moment(number)
-            lines = [{"state": "in_flight", "at": at - 1}, {"terminal": "completed", "stopReason": "end_turn", "at": at + 990}]
+            end = {"terminal": "completed", "stopReason": "end_turn", "at": at + 990}
+            lines = [{"state": "in_flight", "at": at - 1}, end]
             ledger.writelines(json.dumps({"v": 1, "promptId": f"p{number}", **line}) + "\n" for line in lines)
         admission = {"v": 1, "promptId": f"p{turn}", "state": "in_flight", "tailUuid": tail, "at": moment(turn) - 1}
         ledger.write(json.dumps(admission) + "\n")
@@ -57,7 +58,8 @@ def one_turn(turn, tail):
     """A question, a tool, an answer: about 16 KB in nine records."""
     call = {"id": f"c{turn}", "name": "read_file", "args": {"path": f"src/{turn}.rs"}}
     answered = {"id": call["id"], "name": call["name"], "response": {"output": WORDS * 100}}
-    result = {"promptId": f"p{turn}", "state": "completed", "stopReason": "end_turn", "promptText": WORDS, "resultText": WORDS * 30}
+    result = {"promptId": f"p{turn}", "state": "completed", "stopReason": "end_turn"}
+    result |= {"promptText": WORDS, "resultText": WORDS * 30}
     said = [
         ("user", {"daemonPromptId": f"p{turn}", "message": {"role": "user", "parts": [{"text": WORDS}]}}),
         ("system", {"subtype": "file_history_snapshot", "systemPayload": {"snapshots": []}}),

@@ -43,6 +43,14 @@ e2e-qwen: build
 worlds count="20000" seed="0":
     cargo run --release -p turnd-attribution --features strategies --example worlds -- {{count}} {{seed}}
 
+# What qwen-code's own reconciliation and ours say of the same pairs of files: N generated ones, and the written cases.
+differential N="500" SEED="1":
+    python3 -B e2e/differential.py {{N}} {{SEED}}
+
+# What a verdict costs us and what a cold load costs qwen-code, on the same 100 MB session.
+load-cost:
+    python3 -B e2e/load_cost.py
+
 # The measured figures of docs/performance.md.
 bench: build
     cargo bench -p turnd --bench daemon

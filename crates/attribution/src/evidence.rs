@@ -25,6 +25,8 @@ pub struct Evidence {
     /// The same, where a note on background work that carries no stamp is passed over: it looks like a prompt, and the session
     /// may have written it into the turn of the prompt before it.
     pub last_question: Option<Option<String>>,
+    /// Whether records were read that not every reader of the format finds.
+    pub is_disputed: bool,
     /// The end of the model's history.
     pub history: Result<History, Unreadable>,
     compressions: Compressions,
@@ -90,6 +92,7 @@ impl Evidence {
                 break;
             }
         }
+        gathering.evidence.is_disputed = branch.is_disputed();
         (branch.session_id() == Some(session_id)).then(|| gathering.finish())
     }
 
@@ -193,6 +196,7 @@ impl Gathering {
             last_write: None,
             last_prompt: None,
             last_question: None,
+            is_disputed: false,
             history: Err(Unreadable),
             compressions: Compressions::default(),
             by_prompt: admissions.iter().map(|open| (open.prompt_id.clone(), PromptEvidence::default())).collect(),

@@ -105,7 +105,7 @@ fn infer(
     check_position(records, target, evidence)?;
     check_time(records, target, evidence, settled)?;
     let history = evidence.history.as_ref().map_err(|_| Withheld::HistoryUnreadable)?;
-    let basis = weigh(history, evidence)?;
+    let basis = weigh(history, evidence, target)?;
     if evidence.shows_foreign_prompt(target) {
         return Err(Withheld::ForeignPrompt);
     }
@@ -178,14 +178,16 @@ fn other_terminals<'a>(records: &'a [Record], target: &'a Admission) -> impl Ite
 }
 
 /// What the end of the history says, or that it says nothing sure.
-fn weigh(history: &History, evidence: &Evidence) -> Result<Basis, Withheld> {
+fn weigh(history: &History, evidence: &Evidence, target: &Admission) -> Result<Basis, Withheld> {
     // Two readings of a note about background work part: left in place it is an open prompt, taken out it is nothing.
     // Where they name the same ending, that is given (evidence rules, section 9).
     let notes = history.entries.iter().rev().take_while(|entry| entry.is_notification()).count();
     let said = &history.entries[..history.entries.len() - notes];
-    match interruption(said) {
-        Some(basis) if !history.is_closed_by_goal => Ok(basis),
-        None if notes == 0 && last_is_answer(history, evidence) => Ok(Basis::Answer),
+    // Of the end of a turn for a goal too: one reading knows it, and looks at what stands behind it; one does not.
+    let behind_goal = &said[history.closed_by_goal.min(said.len())..];
+    match (interruption(said), interruption(behind_goal)) {
+        (Some(_), Some(basis)) => Ok(basis),
+        (None, None) if notes == 0 && last_is_answer(history, evidence, target) => Ok(Basis::Answer),
         _ => Err(Withheld::TailIsNoAnswer),
     }
 }
@@ -201,11 +203,16 @@ fn interruption(entries: &[Message]) -> Option<Basis> {
     }
 }
 
-/// Whether the last thing that anybody said is the agent's, a tool's, or a command that the session answered.
-fn last_is_answer(history: &History, evidence: &Evidence) -> bool {
+/// Whether the last thing that anybody said is the agent's, a tool's, or a command that the session answered after the
+/// admission. Without a marker that is a matter of time, and an answer that nobody can date is none.
+fn last_is_answer(history: &History, evidence: &Evidence, target: &Admission) -> bool {
+    let is_since =
+        |at_ms: Option<i64>| target.marker.is_some() || at_ms.is_some_and(|at_ms| at_ms as f64 >= target.at_ms);
     match &evidence.last_visible {
         Some((Kind::Assistant | Kind::ToolResult, _)) => true,
-        Some((Kind::User, uuid)) => history.answered.contains(uuid),
+        Some((Kind::User, uuid)) => {
+            history.answered.iter().any(|command| command.uuid == *uuid && is_since(command.answered_at_ms))
+        }
         Some((Kind::System, _)) | None => false,
     }
 }

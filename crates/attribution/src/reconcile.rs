@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use ledger::{AppendError, Ledger, Reading, Record};
-use transcript::WINDOW_BYTES;
+use transcript::{Transcript, WINDOW_BYTES};
 
 use crate::admission::{Admission, open_admissions};
 use crate::evidence::Evidence;
-use crate::judge::{Settled, Verdict, judge};
+use crate::judge::{Basis, Settled, Verdict, judge};
 use crate::withheld::Withheld;
 
 /// The session whose open prompts are judged.
@@ -60,8 +60,7 @@ pub fn plan(session: &Session<'_>) -> Plan {
         return Plan { reading: None, verdict: nothing(Withheld::LedgerUnreadable) };
     };
     let admissions = open_admissions(&reading.records);
-    let evidence = Some(session).filter(|_| !admissions.is_empty()).and_then(|session| weigh(session, &admissions));
-    let verdict = judge(&reading.records, evidence.as_ref());
+    let verdict = weigh(session, &reading.records, &admissions);
     Plan { reading: Some(reading), verdict }
 }
 
@@ -95,10 +94,31 @@ impl Settled {
     }
 }
 
-/// What the transcript says; none when it does not load. Most loads find nothing open and never come here.
-fn weigh(session: &Session<'_>, admissions: &[Admission]) -> Option<Evidence> {
-    let transcript = transcript::open(session.transcript, session.session_id, session.workspace).ok()?;
-    Evidence::gather(&transcript, session.session_id, admissions, WINDOW_BYTES)
+/// Judges by what the transcript says, if it loads. Most loads find nothing open and read none of it.
+fn weigh(session: &Session<'_>, records: &[Record], admissions: &[Admission]) -> Verdict {
+    let transcript = Some(session)
+        .filter(|_| !admissions.is_empty())
+        .and_then(|session| transcript::open(session.transcript, session.session_id, session.workspace).ok());
+    let gather = |transcript: &Transcript| Evidence::gather(transcript, session.session_id, admissions, WINDOW_BYTES);
+    let evidence = transcript.as_ref().and_then(gather);
+    let verdict = judge(records, evidence.as_ref());
+    let is_disputed = evidence.is_some_and(|evidence| evidence.is_disputed);
+    let Some(transcript) = transcript.filter(|_| is_disputed) else { return verdict };
+    let other = judge(records, gather(&transcript.leaving_out_disputed()).as_ref());
+    agreed(verdict, &other)
+}
+
+/// What stands of a verdict where another reading of a damaged line gives another one: results with the prompt's own id,
+/// and what both infer. Where two readings part, nothing is said (evidence rules, section 9).
+fn agreed(verdict: Verdict, other: &Verdict) -> Verdict {
+    let stands = |settled: &Settled| {
+        let same = |other: &Settled| other.prompt_id == settled.prompt_id && other.fact == settled.fact;
+        settled.basis == Basis::TurnResult || other.settled.iter().any(same)
+    };
+    let count = verdict.settled.len();
+    let settled: Vec<_> = verdict.settled.into_iter().filter(stands).collect();
+    let withheld = if settled.len() < count { Some(Withheld::HistoryUnreadable) } else { verdict.withheld };
+    Verdict { settled, withheld }
 }
 
 fn nothing(reason: Withheld) -> Verdict {

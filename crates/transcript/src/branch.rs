@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::json;
 use crate::lines::{Backward, Forward, Line};
-use crate::record::Record;
+use crate::record::{Head, Record};
 use crate::regular::open_regular;
 use crate::salvage;
 
@@ -32,6 +32,7 @@ const HEAD_BYTES_MAX: u64 = 4 * 1024 * 1024;
 pub struct Transcript {
     file: File,
     length: u64,
+    leaves_out_disputed: bool,
 }
 
 impl Transcript {
@@ -42,7 +43,13 @@ impl Transcript {
             opened => opened?,
         };
         let length = file.metadata()?.len();
-        Ok((length > 0).then_some(Self { file, length }))
+        Ok((length > 0).then_some(Self { file, length, leaves_out_disputed: false }))
+    }
+
+    /// The same file as the reader sees it who finds no record behind a torn fragment: disputed records are not in it.
+    #[must_use]
+    pub fn leaving_out_disputed(self) -> Self {
+        Self { leaves_out_disputed: true, ..self }
     }
 
     /// The first usable record in the file, if one begins within the first few megabytes.
@@ -52,6 +59,20 @@ impl Transcript {
             let line = Line { span, held: None };
             if let Some(first) = salvage::records(&self.file, &line)?.into_iter().next() {
                 return Ok(Some(first));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where the first object of the file, a usable record or not, says that it belongs: its session and its folder. None
+    /// when no object begins within the first few megabytes.
+    pub(crate) fn head(&self) -> io::Result<Option<Head>> {
+        let mut lines = Forward::new(&self.file, self.length);
+        while let Some(span) = lines.next()?.filter(|span| span.start < HEAD_BYTES_MAX) {
+            let line = Line { span, held: None };
+            if let Some(first) = salvage::objects(&self.file, &line)?.into_iter().next() {
+                let of = |record: Record| Head { session_id: Some(record.session_id), cwd: record.cwd };
+                return Ok(Some(first.map_or_else(|head| head, of)));
             }
         }
         Ok(None)
@@ -151,6 +172,12 @@ impl<'a> Branch<'a> {
         self.records.session_id.as_deref().filter(|_| !self.records.is_mixed)
     }
 
+    /// Whether a disputed record was met, on the branch or beside it.
+    #[must_use]
+    pub fn is_disputed(&self) -> bool {
+        self.records.is_disputed
+    }
+
     /// How much of the file has been read, in bytes from its end.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
@@ -216,6 +243,8 @@ struct Records<'a> {
     line: Vec<Record>,
     session_id: Option<String>,
     is_mixed: bool,
+    is_disputed: bool,
+    leaves_out_disputed: bool,
 }
 
 impl<'a> Records<'a> {
@@ -227,6 +256,8 @@ impl<'a> Records<'a> {
             line: Vec::new(),
             session_id: None,
             is_mixed: false,
+            is_disputed: false,
+            leaves_out_disputed: transcript.leaves_out_disputed,
         }
     }
 
@@ -261,6 +292,10 @@ impl<'a> Records<'a> {
         while self.line.is_empty() {
             let Some(line) = self.lines.next()? else { return Ok(false) };
             self.line = salvage::records(self.file, &line)?;
+            self.is_disputed |= self.line.iter().any(|record| record.is_disputed);
+            if self.leaves_out_disputed {
+                self.line.retain(|record| !record.is_disputed);
+            }
             for record in &self.line {
                 let session_id = self.session_id.get_or_insert_with(|| record.session_id.clone());
                 self.is_mixed |= *session_id != record.session_id;

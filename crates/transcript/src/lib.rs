@@ -34,7 +34,7 @@ pub use branch::{Branch, Transcript, WINDOW_BYTES};
 pub use interruption::{Classified, DanglingCall, HISTORY_TAIL_ENTRIES, Interruption, classify};
 pub use lock::{LockError, Owner, SessionLock};
 pub use origin::{Absent, check, open};
-pub use projection::{History, HistoryTail, Unreadable};
+pub use projection::{AnsweredCommand, History, HistoryTail, Unreadable};
 pub use record::{
     Call, Goal, GoalEnd, Kind, Message, Payload, Record, Role, SlashCommand, Snapshot, is_off_branch_subtype,
 };

@@ -6,7 +6,6 @@ use std::path::{Component, Path};
 use thiserror::Error;
 
 use crate::branch::{Transcript, WINDOW_BYTES};
-use crate::record::Record;
 
 /// Where the worktrees of a workspace lie, seen from it.
 const WORKTREES: [&str; 2] = [".qwen", "worktrees"];
@@ -39,24 +38,29 @@ pub fn check(path: &Path, session_id: &str, workspace: &Path) -> Result<(), Abse
     if branch.session_id() == Some(session_id) { Ok(()) } else { Err(Absent::TwoSessions) }
 }
 
-/// Opens a transcript whose first record is this session's, in this workspace. Whether the rest belongs to the session
+/// Opens a transcript that begins as this session's, in this workspace: by its first object, even when that is no usable
+/// record, for what nobody can read must not be passed over when it is asked where the file is from. Whether the rest belongs to the session
 /// too is for the reader to see as it reads.
 pub fn open(path: &Path, session_id: &str, workspace: &Path) -> Result<Transcript, Absent> {
     let transcript = Transcript::open(path)?.ok_or(Absent::NoFile)?;
-    let first = transcript.first_record()?.ok_or(Absent::NoRecord)?;
-    if !begins_in(&first, workspace) {
+    let head = transcript.head()?.ok_or(Absent::NoRecord)?;
+    if !begins_in(head.cwd.as_deref(), workspace) {
         return Err(Absent::ForeignWorkspace);
     }
-    if first.session_id != session_id {
+    if head.session_id.as_deref() != Some(session_id) {
         return Err(Absent::TwoSessions);
+    }
+    if transcript.first_record()?.is_none() {
+        return Err(Absent::NoRecord);
     }
     Ok(transcript)
 }
 
-/// Whether the record was written in the workspace or in one of its worktrees.
-fn begins_in(record: &Record, workspace: &Path) -> bool {
-    let Some(cwd) = record.cwd.as_deref().map(Path::new) else { return false };
-    cwd == workspace || is_worktree(cwd, workspace)
+/// Whether this is the workspace or one of its worktrees.
+fn begins_in(cwd: Option<&str>, workspace: &Path) -> bool {
+    let Some(cwd) = cwd.map(Path::new) else { return false };
+    // Letter by letter, as every program that writes the format compares it: `/ws/` is another text than `/ws`.
+    cwd.as_os_str() == workspace.as_os_str() || is_worktree(cwd, workspace)
 }
 
 fn is_worktree(cwd: &Path, workspace: &Path) -> bool {

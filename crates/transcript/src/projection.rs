@@ -18,11 +18,20 @@ pub struct Unreadable;
 pub struct History {
     /// At most the last [`HISTORY_TAIL_ENTRIES`] entries, oldest first.
     pub entries: Vec<Message>,
-    /// Whether the last entry is a tool's answer that ended a turn for a goal: nothing is open, and nothing was said
-    /// (evidence rules, section 9).
-    pub is_closed_by_goal: bool,
-    /// The uuids of commands that the session answered by itself, so that they left the history again.
-    pub answered: Vec<String>,
+    /// How many of the entries, from the oldest one, the end of a turn for a goal has closed: the last of them is the
+    /// tool's answer that ended it, and nothing in them is open (evidence rules, section 9). 0 when there is no such end.
+    pub closed_by_goal: usize,
+    /// The commands that the session answered by itself, so that they left the history again.
+    pub answered: Vec<AnsweredCommand>,
+}
+
+/// A command that the session answered by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnsweredCommand {
+    /// The record of the command.
+    pub uuid: String,
+    /// When it was answered, in epoch milliseconds; none when the answer does not say.
+    pub answered_at_ms: Option<i64>,
 }
 
 /// Collects what the end of the history is made from, newest record first.
@@ -84,8 +93,9 @@ struct Accumulator {
     entries: Vec<Message>,
     /// The record that made the last entry, while a note may still refer to it.
     last: Option<Record>,
-    is_closed_by_goal: bool,
-    answered: Vec<String>,
+    /// How many entries a goal's end has closed, and by which call.
+    closed: Option<(usize, String)>,
+    answered: Vec<AnsweredCommand>,
     is_from_the_beginning: bool,
 }
 
@@ -94,11 +104,13 @@ impl Accumulator {
         match &record.payload {
             _ if record.is_material() => self.add_message(record),
             Payload::SlashCommand(command) => {
-                self.take_out(command);
+                self.take_out(command, record.at_ms);
                 Ok(())
             }
             Payload::GoalEnd(end) => {
-                self.is_closed_by_goal |= self.closes_last(record.goal.as_ref(), end);
+                if let Some(call) = self.closing_call(record.goal.as_ref(), end) {
+                    self.closed = Some((self.entries.len(), call));
+                }
                 Ok(())
             }
             Payload::Compression(snapshot) => self.replace(snapshot),
@@ -111,8 +123,14 @@ impl Accumulator {
         if !message.is_readable {
             return Err(Unreadable);
         }
+        // A call made or answered again is not the one that was closed.
+        let is_named = |id: &String| {
+            message.calls.iter().any(|call| call.id.as_ref() == Some(id)) || message.responses.contains(id)
+        };
+        self.closed.take_if(|(_, call)| is_named(call));
+        let is_closed = self.closed.as_ref().is_some_and(|(count, _)| *count == self.entries.len());
         match self.entries.pop() {
-            Some(before) if record.is(MID_TURN) && before.role == Role::User && !self.is_closed_by_goal => {
+            Some(before) if record.is(MID_TURN) && before.role == Role::User && !is_closed => {
                 self.entries.push(before.joined(message.clone()));
             }
             before => {
@@ -120,31 +138,28 @@ impl Accumulator {
                 self.entries.push(message.clone());
             }
         }
-        self.is_closed_by_goal = false;
         self.last = Some(record.clone());
         Ok(())
     }
 
     /// A command that the session answered by itself is no part of the history. Any command is a fence: a later note
     /// does not refer to what was asked before it.
-    fn take_out(&mut self, command: &SlashCommand) {
+    fn take_out(&mut self, command: &SlashCommand, at_ms: Option<i64>) {
         let Some(asked) = self.last.take_if(|last| last.kind == Kind::User) else { return };
         let is_plain = asked.subtype.is_none();
         if is_plain && asked.message.is_some_and(|said| said.role == Role::User && said.is_only(command.answered)) {
             self.entries.pop();
-            self.answered.push(asked.uuid);
+            self.answered.push(AnsweredCommand { uuid: asked.uuid, answered_at_ms: at_ms });
         }
     }
 
-    /// Whether the note ends the turn whose tool gave the last answer.
-    fn closes_last(&self, permit: Option<&Goal>, end: &GoalEnd) -> bool {
-        let Some((id, last)) = end.tool_call_id.as_ref().zip(self.last.as_ref()) else { return false };
+    /// The call of the last answer, if the note ends the turn whose tool gave it.
+    fn closing_call(&self, permit: Option<&Goal>, end: &GoalEnd) -> Option<String> {
+        let (id, last) = end.tool_call_id.as_ref().zip(self.last.as_ref())?;
         let is_same_turn = permit.is_some() && last.goal.as_ref() == permit;
         let answers = |message: &Message| message.responses.contains(id);
-        last.kind == Kind::ToolResult
-            && is_same_turn
-            && last.message.as_ref().is_some_and(answers)
-            && self.is_unique(id)
+        let is_closing = last.kind == Kind::ToolResult && is_same_turn && last.message.as_ref().is_some_and(answers);
+        (is_closing && self.is_unique(id)).then(|| id.clone())
     }
 
     /// Whether the call was made once and answered once. Where the beginning of the history is not at hand, the call may
@@ -165,13 +180,15 @@ impl Accumulator {
             Snapshot::Entries(_) | Snapshot::Unreadable => return Err(Unreadable),
         }
         self.last = None;
-        self.is_closed_by_goal = false;
+        self.closed = None;
         Ok(())
     }
 
     fn finish(mut self) -> History {
-        self.entries.drain(..self.entries.len().saturating_sub(HISTORY_TAIL_ENTRIES));
-        History { entries: self.entries, is_closed_by_goal: self.is_closed_by_goal, answered: self.answered }
+        let closed = self.closed.take().filter(|(_, call)| self.is_unique(call)).map_or(0, |(count, _)| count);
+        let forgotten = self.entries.len().saturating_sub(HISTORY_TAIL_ENTRIES);
+        self.entries.drain(..forgotten);
+        History { entries: self.entries, closed_by_goal: closed.saturating_sub(forgotten), answered: self.answered }
     }
 }
 

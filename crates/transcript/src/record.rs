@@ -9,7 +9,7 @@ pub use message::{Call, Message, Role};
 pub use payload::{GoalEnd, Payload, SlashCommand, Snapshot};
 
 use crate::json::{Bytes, Read, Reader, Start};
-use crate::time::parse_millis;
+use crate::time::{is_plain, parse_millis};
 
 /// Bytes of an id, a path or a name that are kept. Ids have under a hundred; a longer one than this is taken for none.
 pub(crate) const NAME_BYTES_MAX: usize = 1024 * 1024;
@@ -60,6 +60,17 @@ pub struct Record {
     pub span: Range<u64>,
     /// Where its payload stands in the file, in bytes.
     pub payload_span: Option<Range<u64>>,
+    /// Whether it was saved from a damaged line in which not every reader of the format finds it.
+    pub is_disputed: bool,
+    /// Whether its time is written as every writer of the format writes it, so that the later text is the later time.
+    pub(crate) has_plain_time: bool,
+}
+
+/// Where an object of a transcript says that it belongs, whether it is a usable record or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) session_id: Option<String>,
+    pub(crate) cwd: Option<String>,
 }
 
 /// The permit under which an agent works for a goal. Two permits are one when all three agree.
@@ -132,9 +143,15 @@ impl Record {
     }
 
     /// Joins an earlier fragment of the same record: it is the base, its parts come first, and the later time is kept
-    /// (evidence rules, section 2). A fragment without a time leaves the whole without one.
+    /// (evidence rules, section 2). A fragment without a time leaves the whole without one, and so do times that are
+    /// not written alike: the peer takes the later text for the later time.
     pub(crate) fn join_earlier(&mut self, mut earlier: Self) {
-        earlier.at_ms = earlier.at_ms.zip(self.at_ms).map(|(a, b)| a.max(b));
+        earlier.is_disputed |= self.is_disputed;
+        earlier.at_ms = match earlier.at_ms.zip(self.at_ms) {
+            Some((a, b)) if a == b || earlier.has_plain_time && self.has_plain_time => Some(a.max(b)),
+            _ => None,
+        };
+        earlier.has_plain_time &= self.has_plain_time;
         earlier.message = match (earlier.message.take(), self.message.take()) {
             (Some(first), Some(second)) => Some(first.joined(second)),
             (first, second) => first.or(second),
@@ -143,20 +160,23 @@ impl Record {
     }
 }
 
-/// Reads one object. Malformed when it is no JSON; none when it is no usable record.
-pub(crate) fn read<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Record>> {
+/// Reads one object. Malformed when it is no JSON; where it belongs when it is no usable record.
+pub(crate) fn read<B: Bytes>(reader: &mut Reader<B>) -> Read<Result<Record, Head>> {
     let mut draft = Draft::default();
     let start = reader.bytes.offset();
     reader.object(|key, reader| draft.field(key, reader))?;
     let end = reader.bytes.offset();
-    let Some(mut record) = draft.finish(start..end) else { return Ok(None) };
+    let mut record = match draft.finish(start..end) {
+        Ok(record) => record,
+        Err(head) => return Ok(Err(head)),
+    };
     if let Some(span) = record.payload_span.clone() {
         // The payload means something only with the subtype, and that may stand behind it.
         reader.bytes.seek(span.start);
         record.payload = payload::read(reader, &record)?;
         reader.bytes.seek(end);
     }
-    Ok(Some(record))
+    Ok(Ok(record))
 }
 
 /// Fields in whatever order they come; a later one of the same name replaces an earlier one.
@@ -169,6 +189,7 @@ struct Draft {
     kind: Option<Kind>,
     subtype: Option<String>,
     at_ms: Option<i64>,
+    has_plain_time: bool,
     cwd: Option<String>,
     is_from_session: bool,
     prompt_id: Option<String>,
@@ -185,7 +206,12 @@ impl Draft {
             "sessionId" => self.session_id = name(reader)?,
             "type" => self.kind = reader.short()?.and_then(|word| kind(word.text()?)),
             "subtype" => self.subtype = subtype(reader)?,
-            "timestamp" => self.at_ms = reader.short()?.and_then(|text| parse_millis(text.text()?)),
+            "timestamp" => {
+                let text = reader.short()?;
+                let text = text.as_ref().and_then(|text| text.text()).unwrap_or_default();
+                self.at_ms = parse_millis(text);
+                self.has_plain_time = is_plain(text);
+            }
             "cwd" => self.cwd = reader.text(NAME_BYTES_MAX)?,
             "provenance" => self.is_from_session = reader.is_word("system")?,
             "daemonPromptId" => self.prompt_id = reader.text(NAME_BYTES_MAX)?,
@@ -202,12 +228,17 @@ impl Draft {
         Ok(())
     }
 
-    fn finish(self, span: Range<u64>) -> Option<Record> {
-        Some(Record {
-            uuid: self.uuid?,
-            parent: self.parent?,
-            session_id: self.session_id?,
-            kind: self.kind?,
+    fn finish(self, span: Range<u64>) -> Result<Record, Head> {
+        let (Some(uuid), Some(parent), Some(session_id), Some(kind)) =
+            (self.uuid, self.parent, self.session_id.clone(), self.kind)
+        else {
+            return Err(Head { session_id: self.session_id, cwd: self.cwd });
+        };
+        Ok(Record {
+            uuid,
+            parent,
+            session_id,
+            kind,
             subtype: self.subtype,
             at_ms: self.at_ms,
             cwd: self.cwd,
@@ -218,6 +249,8 @@ impl Draft {
             goal: self.goal,
             span,
             payload_span: self.payload_span,
+            is_disputed: false,
+            has_plain_time: self.has_plain_time,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::json::{Bytes, FileBytes, Malformed, Read, Reader, SliceBytes, Start};
 use crate::lines::Line;
-use crate::record::{self, Record};
+use crate::record::{self, Head, Record};
 
 /// How many times its own length a damaged line may cost. An honest fragment is read once for each object that is left
 /// open in it, and then once more for what was glued behind it; a line that costs more is made to cost, and what has
@@ -16,20 +16,25 @@ const WORK_BYTES_MIN: u64 = 64 * 1024;
 
 /// The usable records of a line, in their order (evidence rules, section 2). A line that is one JSON value is one record
 /// or none. Any other line is searched for objects, and every one that is whole counts, so that a record glued behind a
-/// torn fragment is not lost.
+/// torn fragment is not lost. The peer loses it when the fragment leaves a brace or a text open; so it is disputed.
 pub(crate) fn records(file: &File, line: &Line<'_>) -> io::Result<Vec<Record>> {
+    Ok(objects(file, line)?.into_iter().filter_map(Result::ok).collect())
+}
+
+/// The same with the objects that are no usable records.
+pub(crate) fn objects(file: &File, line: &Line<'_>) -> io::Result<Vec<Result<Record, Head>>> {
     match line.held {
-        Some(held) => records_of(SliceBytes::new(held, line.span.start)),
-        None => records_of(FileBytes::new(file, line.span.clone())),
+        Some(held) => objects_of(SliceBytes::new(held, line.span.start)),
+        None => objects_of(FileBytes::new(file, line.span.clone())),
     }
 }
 
-fn records_of<B: Bytes>(mut bytes: B) -> io::Result<Vec<Record>> {
+fn objects_of<B: Bytes>(mut bytes: B) -> io::Result<Vec<Result<Record, Head>>> {
     skip_byte_order_mark(&mut bytes);
     let start = bytes.offset();
     let mut reader = Reader::new(bytes);
     let found = match whole_line(&mut reader) {
-        Ok(record) => record.into_iter().collect(),
+        Ok(object) => object.into_iter().collect(),
         Err(Malformed) => {
             reader.bytes.seek(start);
             salvaged(&mut reader)
@@ -41,29 +46,89 @@ fn records_of<B: Bytes>(mut bytes: B) -> io::Result<Vec<Record>> {
     }
 }
 
-fn whole_line<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Record>> {
-    let record = match reader.start()? {
-        Start::Object => record::read(reader)?,
+fn whole_line<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Result<Record, Head>>> {
+    let object = match reader.start()? {
+        Start::Object => Some(record::read(reader)?),
         Start::Array | Start::String | Start::Word => reader.skip().map(|()| None)?,
     };
-    if reader.is_at_end() { Ok(record) } else { Err(Malformed) }
+    if reader.is_at_end() { Ok(object) } else { Err(Malformed) }
 }
 
-fn salvaged<B: Bytes>(reader: &mut Reader<B>) -> Vec<Record> {
+fn salvaged<B: Bytes>(reader: &mut Reader<B>) -> Vec<Result<Record, Head>> {
     let mut found = Vec::new();
     let line_start = reader.bytes.offset();
+    let mut balance = Balance { offset: line_start, ..Balance::default() };
     let mut work = 0;
     while let Some(start) = next_brace(&mut reader.bytes) {
         let read = record::read(reader);
         let end = reader.bytes.offset();
         work += end - start;
         match read {
-            Ok(record) => found.extend(record),
+            Ok(Ok(record)) => {
+                let is_disputed = !balance.closes(&mut reader.bytes, start, end);
+                found.push(Ok(Record { is_disputed, ..record }));
+            }
+            // It may be nobody's, but it must not hide where the file was begun by being found by some and not by others.
+            Ok(Err(head)) => found.extend(balance.closes(&mut reader.bytes, start, end).then_some(Err(head))),
             Err(Malformed) if work > WORK_BYTES_MIN && work > WORK_FACTOR * (end - line_start) => break,
             Err(Malformed) => reader.bytes.seek(start + 1),
         }
     }
     found
+}
+
+/// The other reading of a damaged line: braces are counted from its beginning, texts passed over, and an object is what
+/// stands where the count is back at nothing.
+#[derive(Default)]
+struct Balance {
+    offset: u64,
+    depth: u64,
+    /// Where the object began that the count is in.
+    start: u64,
+    is_in_text: bool,
+    is_escaped: bool,
+}
+
+impl Balance {
+    /// Counts on to `end` and says whether the object from `start` to there is one by this reading too.
+    fn closes(&mut self, bytes: &mut impl Bytes, start: u64, end: u64) -> bool {
+        bytes.seek(self.offset);
+        let mut closed = None;
+        while let Some(byte) = bytes.peek().filter(|_| bytes.offset() < end) {
+            if self.count(byte, bytes.offset()) {
+                closed = Some((self.start, bytes.offset() + 1));
+            }
+            bytes.bump();
+        }
+        self.offset = bytes.offset();
+        closed == Some((start, end))
+    }
+
+    /// Takes one byte; whether it closes an object.
+    fn count(&mut self, byte: u8, offset: u64) -> bool {
+        if self.is_escaped {
+            self.is_escaped = false;
+            return false;
+        }
+        match byte {
+            b'\\' => self.is_escaped = self.is_in_text,
+            b'"' => self.is_in_text = !self.is_in_text,
+            _ if self.is_in_text => {}
+            b'{' => {
+                if self.depth == 0 {
+                    self.start = offset;
+                }
+                self.depth += 1;
+            }
+            b'}' => {
+                let was_inside = self.depth > 0;
+                self.depth = self.depth.saturating_sub(1);
+                return was_inside && self.depth == 0;
+            }
+            _ => {}
+        }
+        false
+    }
 }
 
 fn next_brace(bytes: &mut impl Bytes) -> Option<u64> {

@@ -38,6 +38,12 @@ pub(crate) fn parse_millis(text: &str) -> Option<i64> {
     Some(instant.as_millisecond() + milli - offset_minutes * 60_000)
 }
 
+/// Whether an instant is written as [`to_text`] writes it. Of two such texts the later one is the later instant.
+pub(crate) fn is_plain(text: &str) -> bool {
+    const PLAIN_BYTES: usize = "2026-11-29T18:33:40.001Z".len();
+    text.len() == PLAIN_BYTES && text.ends_with('Z')
+}
+
 /// ISO 8601 in UTC with milliseconds, as every record of the format carries it and JavaScript's `toISOString` prints it. None
 /// for a time, in epoch milliseconds, that no timestamp can say.
 #[must_use]

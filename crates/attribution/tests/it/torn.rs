@@ -90,6 +90,36 @@ fn what_is_appended_behind_a_torn_record_is_judged_with_it() {
 }
 
 #[test]
+fn a_line_that_two_readers_read_apart_settles_nothing() {
+    let story = Torn::new("[note, A if marked, A user, call, tool, answer]");
+    let answer = last_line(&story.transcript);
+    let glued = |fragment: &str| {
+        let (before, last) = story.transcript.split_at(answer);
+        let torn = format!("{before}{fragment}{last}");
+        verdict(&Files::with(Some(story.ledger.as_bytes()), Some(torn.as_bytes())))
+    };
+    // Whoever loses the answer behind an open brace takes the turn for interrupted.
+    assert_eq!(glued("{\"uuid\":\"r4\",\"par"), "history_unreadable");
+    assert_eq!(glued("{\"uuid\":"), "history_unreadable");
+    assert_eq!(glued("\0\0\0"), "A completed");
+    assert_eq!(glued("{}"), "A completed");
+}
+
+#[test]
+fn a_line_that_two_readers_read_apart_settles_what_both_say() {
+    let story = Torn::new("[A if, A user, call, tool, answer, A user, answer]");
+    let lines: Vec<_> = story.transcript.lines().collect();
+    let torn = format!("{}\n{{\"uu{}\n{}\n", lines[..4].join("\n"), lines[4], lines[5..].join("\n"));
+    let files = Files::with(Some(story.ledger.as_bytes()), Some(torn.as_bytes()));
+    assert_eq!(verdict(&files), "A completed");
+    // A result with the prompt's own id is believed wherever it is found.
+    let exact = Torn::new("[A if, A user, answer, A result failed]");
+    let result = last_line(&exact.transcript);
+    let torn = format!("{}{{\"uu{}", &exact.transcript[..result], &exact.transcript[result..]);
+    assert_eq!(verdict(&Files::with(Some(exact.ledger.as_bytes()), Some(torn.as_bytes()))), "A result failed boom");
+}
+
+#[test]
 fn an_admission_counts_when_all_of_it_is_written() {
     let story = Torn::new("[A if, user, answer]");
     let whole = story.ledger.len() - 1;

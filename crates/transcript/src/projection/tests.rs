@@ -194,13 +194,14 @@ fn a_compression_to_nothing_leaves_nothing_and_one_without_a_history_changes_not
 }
 
 #[test]
-fn parts_that_are_no_list_make_the_history_unreadable() {
+fn a_list_of_parts_that_are_no_objects_makes_the_history_unreadable() {
     for (parts, is_readable) in [
         (json!([]), true),
         (json!(null), true),
-        (json!("x"), false),
-        (json!({}), false),
-        (json!(7), false),
+        // What is no list is left out, as the peer leaves it out.
+        (json!("x"), true),
+        (json!({}), true),
+        (json!(7), true),
         (json!([{}, 7]), false),
         (json!([null]), false),
     ] {
@@ -210,7 +211,7 @@ fn parts_that_are_no_list_make_the_history_unreadable() {
     }
     // What a compression took the place of is read by nobody.
     let mut replaced = records("u a k u");
-    replaced[1]["message"]["parts"] = json!("x");
+    replaced[1]["message"]["parts"] = json!([7]);
     assert_eq!(history(&replaced), "2 3");
 }
 
@@ -228,7 +229,8 @@ fn a_long_history_is_not_read_to_its_beginning() {
 #[test]
 fn the_commands_that_left_are_named() {
     let (found, ..) = read(&records("/ = u a / ="));
-    assert_eq!(found.unwrap().answered, ["r0", "r4"]);
+    let uuids: Vec<_> = found.unwrap().answered.into_iter().map(|command| command.uuid).collect();
+    assert_eq!(uuids, ["r0", "r4"]);
 }
 
 /// A turn for a goal, whose tool's answer ends it: the call, the answer and the note, each changed as asked.
@@ -241,7 +243,8 @@ fn is_closed(change: impl Fn(&mut Vec<Value>)) -> bool {
     all[3]["subtype"] = json!("goal_turn_end");
     all[3]["systemPayload"] = json!({"toolCallId": "c1"});
     change(&mut all);
-    read(&all).0.unwrap().is_closed_by_goal
+    let history = read(&all).0.unwrap();
+    history.closed_by_goal == history.entries.len()
 }
 
 #[test]
@@ -284,6 +287,22 @@ fn what_is_said_behind_a_closed_answer_is_open_again() {
     all[3]["systemPayload"] = json!({"toolCallId": "c1"});
     // It is no part of the turn that ended.
     assert_eq!(history(&all), "0 1 2 4");
+}
+
+#[test]
+fn a_command_that_left_leaves_the_answer_before_it_closed() {
+    assert!(is_closed(|all| all.extend([record(4, "/"), record(5, "=")])));
+    assert!(!is_closed(|all| all.extend([record(4, "/"), record(5, "n")])));
+}
+
+#[test]
+fn a_closed_call_that_is_answered_again_is_open_again() {
+    let again = |word: &str| {
+        let mut record = record(4, word);
+        record["message"]["parts"] = json!([{"functionResponse": {"id": "c1"}}]);
+        record
+    };
+    assert!(!is_closed(|all| all.extend([again("u"), record(5, "/"), record(6, "=")])));
 }
 
 /// The rules once more, as plainly as they can be said, on words and from the beginning.

@@ -56,6 +56,8 @@ pub struct Message {
     only_text: Option<Mark>,
     /// Whether its parts are a list of objects, as every reader of the format assumes.
     pub(crate) is_readable: bool,
+    /// Whether its parts are a list of anything.
+    has_list: bool,
 }
 
 impl Message {
@@ -71,6 +73,7 @@ impl Message {
             has_call: false,
             only_text: None,
             is_readable: true,
+            has_list: false,
         }
     }
 
@@ -124,8 +127,15 @@ impl Message {
     }
 }
 
-/// Reads a message; none when the value is no object.
+/// Reads the message of a record; none when the value is no object. Parts that are no list are none: every reader of the
+/// format leaves them out of a record, and not of a snapshot.
 pub(super) fn read<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Message>> {
+    let message = read_entry(reader)?;
+    Ok(message.map(|message| Message { is_readable: message.is_readable || !message.has_list, ..message }))
+}
+
+/// Reads an entry of a snapshot; none when the value is no object.
+pub(super) fn read_entry<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Message>> {
     if reader.start()? != Start::Object {
         return reader.skip().map(|()| None);
     }
@@ -157,13 +167,16 @@ fn role(word: Option<&str>) -> Role {
 
 fn read_parts<B: Bytes>(reader: &mut Reader<B>, message: &mut Message) -> Read<()> {
     match reader.start()? {
-        Start::Array => reader.array(|reader| {
-            match read_part(reader)? {
-                Some(part) => message.add(part),
-                None => message.is_readable = false,
-            }
-            Ok(())
-        }),
+        Start::Array => {
+            message.has_list = true;
+            reader.array(|reader| {
+                match read_part(reader)? {
+                    Some(part) => message.add(part),
+                    None => message.is_readable = false,
+                }
+                Ok(())
+            })
+        }
         Start::Word => {
             message.is_readable = reader.word()? == "null";
             Ok(())

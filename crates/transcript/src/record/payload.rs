@@ -116,7 +116,7 @@ fn read_entries<B: Bytes>(reader: &mut Reader<B>) -> Read<Snapshot> {
     let mut entries = VecDeque::new();
     let mut is_readable = true;
     reader.array(|reader| {
-        match message::read(reader)? {
+        match message::read_entry(reader)? {
             Some(entry) => entries.push_back(entry),
             None => is_readable = false,
         }

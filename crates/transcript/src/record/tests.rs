@@ -6,11 +6,11 @@ use crate::json::SliceBytes;
 
 fn parse(value: &Value) -> Option<Record> {
     let text = value.to_string();
-    read(&mut Reader::new(SliceBytes::new(text.as_bytes(), 100))).unwrap()
+    read(&mut Reader::new(SliceBytes::new(text.as_bytes(), 100))).unwrap().ok()
 }
 
 fn base() -> Value {
-    json!({"uuid": "u", "parentUuid": "p", "sessionId": "s", "type": "user", "timestamp": "1970-01-01T00:00:01Z"})
+    json!({"uuid": "u", "parentUuid": "p", "sessionId": "s", "type": "user", "timestamp": "1970-01-01T00:00:01.000Z"})
 }
 
 /// The base with other values in some fields.
@@ -52,6 +52,8 @@ fn the_fields_of_a_record_are_read() {
         goal: None,
         span: found.span.clone(),
         payload_span: None,
+        is_disputed: false,
+        has_plain_time: true,
     };
     assert_eq!(found, expected);
     assert_eq!(found.span.start, 100);
@@ -264,7 +266,7 @@ fn fragments_join_into_one_record() {
     let said = |text: &str| json!({"role": "user", "parts": [{"text": text}]});
     let mut later = fragment(json!({
         "parentUuid": "q", "type": "assistant", "daemonPromptId": "late", "message": said("b"),
-        "timestamp": "1970-01-01T00:00:05Z",
+        "timestamp": "1970-01-01T00:00:05.000Z",
     }));
     let earlier = fragment(json!({"daemonPromptId": "early", "message": said("a")}));
     later.join_earlier(earlier.clone());
@@ -285,11 +287,16 @@ fn the_later_time_is_kept_whichever_fragment_has_it() {
         record.join_earlier(at(earlier));
         record.at_ms
     };
-    let (one, two) = (json!("1970-01-01T00:00:01Z"), json!("1970-01-01T00:00:02Z"));
+    let (one, two) = (json!("1970-01-01T00:00:01.000Z"), json!("1970-01-01T00:00:02.000Z"));
     assert_eq!(joined(one.clone(), two.clone()), Some(2_000));
     assert_eq!(joined(two, one.clone()), Some(2_000));
     assert_eq!(joined(one.clone(), json!("once")), None);
-    assert_eq!(joined(json!("once"), one), None);
+    assert_eq!(joined(json!("once"), one.clone()), None);
+    // The later text is not the later time, and which of the two counts is not known.
+    let east = json!("1970-01-01T02:00:00.500+02:00");
+    assert_eq!(joined(east.clone(), one.clone()), None);
+    assert_eq!(joined(one, east.clone()), None);
+    assert_eq!(joined(east.clone(), east), Some(500));
 }
 
 #[test]

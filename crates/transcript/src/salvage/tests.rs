@@ -79,6 +79,27 @@ fn what_is_inside_of_a_torn_object_is_saved() {
 }
 
 #[test]
+fn what_another_reader_loses_is_disputed() {
+    let (a, b) = (record("a"), record("b"));
+    let disputed = |line: &str| read(line.as_bytes()).iter().map(|record| record.is_disputed).collect::<Vec<_>>();
+    for (line, expected) in [
+        (a.clone(), vec![false]),
+        (format!("{a}{b}"), vec![false, false]),
+        (format!("\0\0{a}"), vec![false]),
+        (format!("torn{a}{b}"), vec![false, false]),
+        (format!("}}{a}"), vec![false]),
+        (format!("\"{{\\\"\" {a}"), vec![false]),
+        // A brace or a text that is left open swallows everything behind it.
+        (format!("{{\"uuid\":{a}{b}"), vec![true, true]),
+        (format!("\"torn{a}"), vec![true]),
+        (format!("{{\"x\":\"to{a}{b}"), vec![true, true]),
+        (format!("{a}{{\"uuid\":\"b\"{b}"), vec![false, true]),
+    ] {
+        assert_eq!(disputed(&line), expected, "{line}");
+    }
+}
+
+#[test]
 fn braces_inside_of_texts_are_none() {
     check(&record("a").replace("\"s\"", "\"s\",\"x\":\"}{\\\"{\""), "a");
     check(&format!("\"{{\" {}", record("a")), "a");

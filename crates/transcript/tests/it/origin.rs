@@ -34,6 +34,7 @@ fn a_transcript_loads_when_its_first_record_is_of_this_workspace() {
     assert_eq!(outcome(&lines(&[first(json!({"cwd": "/ws/.qwen/worktrees/w1"}))])), "loads");
     assert_eq!(outcome(&lines(&[first(json!({"cwd": "/elsewhere"}))])), "foreign workspace");
     assert_eq!(outcome(&lines(&[first(json!({"cwd": "/ws/sub"}))])), "foreign workspace");
+    assert_eq!(outcome(&lines(&[first(json!({"cwd": "/ws/"}))])), "foreign workspace");
     assert_eq!(outcome(&lines(&[without(record("r0", None, "user"), "cwd")])), "foreign workspace");
     let later_elsewhere =
         [chain("user").remove(0), with(record("r1", Some("r0"), "user"), json!({"cwd": "/elsewhere"}))];
@@ -70,6 +71,17 @@ fn a_file_without_a_usable_record_holds_nothing() {
 fn damage_before_the_first_record_does_not_hide_it() {
     let first = record("r0", None, "user").to_string();
     assert_eq!(outcome(format!("\u{feff}garbage\n\0\0{{\"torn\":\"{first}\n").as_bytes()), "loads");
+}
+
+#[test]
+fn what_is_no_record_and_begins_the_file_says_where_it_is_from() {
+    let behind = |first: Value| outcome(&lines(&[first, record("r1", None, "user")]));
+    let first = record("r0", None, "user");
+    assert_eq!(behind(without(first.clone(), "uuid")), "loads");
+    assert_eq!(behind(without(first.clone(), "cwd")), "foreign workspace");
+    assert_eq!(behind(json!({"uuid": "r0"})), "foreign workspace");
+    assert_eq!(behind(without(first.clone(), "sessionId")), "two sessions");
+    assert_eq!(behind(with(first, json!({"sessionId": ""}))), "two sessions");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use hyper::StatusCode;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
+use transcript::PageError;
 
 use crate::limits::RETRY_AFTER_S;
 
@@ -87,6 +88,32 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, "prompt_not_found", message)
             .with("sessionId", session)
             .with("promptId", prompt)
+    }
+
+    /// What a client is told of a transcript that cannot be searched or paged (wire rules, section 18.1). Paths stay in the
+    /// log.
+    pub(crate) fn of_transcript(session: &str, error: &PageError) -> Self {
+        let (status, message) = match error {
+            PageError::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "The transcript cannot be read"),
+            PageError::OversizedPage { .. } => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "The transcript holds a record larger than a page")
+            }
+            PageError::OversizedSnapshot { .. } => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "The transcript is too large to be searched")
+            }
+            PageError::InvalidCursor => (StatusCode::BAD_REQUEST, "`cursor` is none that was given out here"),
+            PageError::Unavailable { .. } => (StatusCode::CONFLICT, "The transcript cannot be read as one snapshot"),
+        };
+        let refusal = Self::new(status, error.code(), message).with("sessionId", session);
+        match error {
+            PageError::OversizedPage { bytes, bytes_max, .. } => {
+                refusal.with("pageSize", *bytes).with("maxBytes", *bytes_max)
+            }
+            PageError::OversizedSnapshot { bytes, bytes_max, .. } => {
+                refusal.with("snapshotSize", *bytes).with("maxBytes", *bytes_max)
+            }
+            _ => refusal,
+        }
     }
 
     /// 500 without detail: what went wrong is in the log.

@@ -4,6 +4,9 @@
 //! behind its child, a loop ends at its first repeat, and the fragments of a record may lie apart. Beyond the window one
 //! record is held at a time: a parent is looked for before its child, and fragments join when they are neighbours. So a
 //! branch costs what is read of it, and files no longer than the window are read exactly.
+//!
+//! A parent that is missing is looked for to the beginning of the file, since nothing less shows that it is missing. Who
+//! can do without that knowledge bounds the walk by a *reach*: behind it no further line is read.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -45,6 +48,16 @@ impl Transcript {
         Ok((length > 0).then_some(Self { file, length }))
     }
 
+    /// How long it was when it was opened, in bytes.
+    #[must_use]
+    pub fn len_bytes(&self) -> u64 {
+        self.length
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// The first usable record in the file, if one begins within the first few megabytes.
     pub fn first_record(&self) -> io::Result<Option<Record>> {
         let mut lines = Forward::new(&self.file, self.length);
@@ -59,7 +72,13 @@ impl Transcript {
 
     /// The active branch, its window read. `window_bytes` may be 0: then only what is asked for is read.
     pub fn branch(&self, window_bytes: u64) -> io::Result<Branch<'_>> {
-        Branch::open(self, window_bytes)
+        Branch::open(self, window_bytes, u64::MAX)
+    }
+
+    /// The same, but no line is begun behind the last `reach_bytes`. What lies there is out of reach, and neither found nor
+    /// known to be missing.
+    pub fn branch_within(&self, window_bytes: u64, reach_bytes: u64) -> io::Result<Branch<'_>> {
+        Branch::open(self, window_bytes, reach_bytes)
     }
 
     /// The JSON value that stands at `span`; none when it has more than `bytes_max` bytes.
@@ -77,24 +96,33 @@ impl Transcript {
 pub struct Branch<'a> {
     records: Records<'a>,
     /// The records of the window that have not been given out, fragments joined.
-    window: HashMap<String, Record>,
+    window: HashMap<String, Box<Record>>,
     /// Those that have.
     given: HashSet<String>,
     /// The record to be given out next.
     wanted: Option<String>,
     is_beyond_window: bool,
-    is_cut: bool,
+    end: Option<End>,
+}
+
+/// Why a walk is over before a record without a parent was met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The parent is not in the file.
+    Cut,
+    /// The parent is not within the reach.
+    OutOfReach,
 }
 
 impl<'a> Branch<'a> {
-    fn open(transcript: &'a Transcript, window_bytes: u64) -> io::Result<Self> {
+    fn open(transcript: &'a Transcript, window_bytes: u64, reach_bytes: u64) -> io::Result<Self> {
         let mut branch = Self {
-            records: Records::new(transcript),
+            records: Records::new(transcript, reach_bytes),
             window: HashMap::new(),
             given: HashSet::new(),
             wanted: None,
             is_beyond_window: false,
-            is_cut: false,
+            end: None,
         };
         let window_start = transcript.length.saturating_sub(window_bytes);
         let mut last = None;
@@ -102,6 +130,9 @@ impl<'a> Branch<'a> {
             let Some(record) = branch.records.next_on_branch()? else { break };
             last = Some(record.uuid.clone());
             branch.keep(record);
+        }
+        if branch.wanted.is_none() && branch.records.is_out_of_reach() {
+            branch.end = Some(End::OutOfReach);
         }
         // The window may end inside of a record that is in pieces.
         while let Some(piece) = branch.records.next_if(|record| Some(&record.uuid) == last.as_ref())? {
@@ -126,13 +157,25 @@ impl<'a> Branch<'a> {
     /// Whether the walk ended because a parent was missing.
     #[must_use]
     pub fn is_cut(&self) -> bool {
-        self.is_cut
+        self.end == Some(End::Cut)
+    }
+
+    /// Whether the walk ended because it came to the end of its reach.
+    #[must_use]
+    pub fn is_out_of_reach(&self) -> bool {
+        self.end == Some(End::OutOfReach)
     }
 
     /// The one session that everything read so far belongs to; none when there are several, or nothing was usable.
     #[must_use]
     pub fn session_id(&self) -> Option<&str> {
         self.records.session_id.as_deref().filter(|_| !self.records.is_mixed)
+    }
+
+    /// Whether records of several sessions have been read.
+    #[must_use]
+    pub fn is_mixed(&self) -> bool {
+        self.records.is_mixed
     }
 
     /// How much of the file has been read, in bytes from its end.
@@ -145,13 +188,13 @@ impl<'a> Branch<'a> {
     pub fn next_record(&mut self) -> io::Result<Option<Record>> {
         let Some(wanted) = self.wanted.take() else { return Ok(None) };
         let found = match self.window.remove(&wanted) {
-            Some(record) => Some(record),
+            Some(record) => Some(*record),
             // A branch that comes back to itself ends there.
             None if self.given.contains(&wanted) => return Ok(None),
             None => self.find_beyond_window(&wanted)?,
         };
         let Some(record) = found else {
-            self.is_cut = true;
+            self.end = Some(if self.records.is_out_of_reach() { End::OutOfReach } else { End::Cut });
             return Ok(None);
         };
         if !self.is_beyond_window {
@@ -167,7 +210,7 @@ impl<'a> Branch<'a> {
         }
         match self.window.get_mut(&record.uuid) {
             Some(later) => later.join_earlier(record),
-            None => drop(self.window.insert(record.uuid.clone(), record)),
+            None => drop(self.window.insert(record.uuid.clone(), Box::new(record))),
         }
     }
 
@@ -198,10 +241,11 @@ struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    fn new(transcript: &'a Transcript) -> Self {
+    fn new(transcript: &'a Transcript, reach_bytes: u64) -> Self {
+        let reach_start = transcript.length.saturating_sub(reach_bytes);
         Self {
             file: &transcript.file,
-            lines: Backward::new(&transcript.file, transcript.length),
+            lines: Backward::new(&transcript.file, transcript.length).down_to(reach_start),
             length: transcript.length,
             line: Vec::new(),
             session_id: None,
@@ -211,6 +255,11 @@ impl<'a> Records<'a> {
 
     fn read_from(&self) -> u64 {
         self.line.last().map_or_else(|| self.lines.read_from(), |next| next.span.end)
+    }
+
+    /// Whether there is more of the file that may not be read.
+    fn is_out_of_reach(&self) -> bool {
+        self.line.is_empty() && self.lines.is_at_floor()
     }
 
     /// The next record that may be on a branch.
@@ -237,7 +286,7 @@ impl<'a> Records<'a> {
 
     /// Reads on until there is a record; whether there is.
     fn fill(&mut self) -> io::Result<bool> {
-        while self.line.is_empty() {
+        while self.line.is_empty() && !self.is_out_of_reach() {
             let Some(line) = self.lines.next()? else { return Ok(false) };
             self.line = salvage::records(self.file, &line)?;
             for record in &self.line {
@@ -245,6 +294,6 @@ impl<'a> Records<'a> {
                 self.is_mixed |= *session_id != record.session_id;
             }
         }
-        Ok(true)
+        Ok(!self.line.is_empty())
     }
 }

@@ -53,7 +53,8 @@ fn salvaged<B: Bytes>(reader: &mut Reader<B>) -> Vec<Record> {
     let mut found = Vec::new();
     let line_start = reader.bytes.offset();
     let mut work = 0;
-    while let Some(start) = next_brace(&mut reader.bytes) {
+    while reader.bytes.find(b'{') {
+        let start = reader.bytes.offset();
         let read = record::read(reader);
         let end = reader.bytes.offset();
         work += end - start;
@@ -64,15 +65,6 @@ fn salvaged<B: Bytes>(reader: &mut Reader<B>) -> Vec<Record> {
         }
     }
     found
-}
-
-fn next_brace(bytes: &mut impl Bytes) -> Option<u64> {
-    loop {
-        match bytes.peek()? {
-            b'{' => return Some(bytes.offset()),
-            _ => bytes.bump(),
-        }
-    }
 }
 
 fn skip_byte_order_mark(bytes: &mut impl Bytes) {

@@ -1,4 +1,5 @@
-//! What each reading of a transcript costs, shape by shape: the median time, and the most memory the process ever held.
+//! What each reading of a transcript costs, shape by shape: its mean processor time, which is its time when nobody else
+//! runs and the file is in the page cache, and the most memory the process ever held.
 //!
 //! `cargo run --release -p turnd-attribution --example reading_cost -- [SHAPE…]` writes one file for each shape, measures
 //! every reading of it in a process of its own, and prints a row of a table. Without a shape it measures all of them.
@@ -19,7 +20,6 @@ use turnd_attribution::{Session, plan};
 
 /// How long one reading is measured, unless a single one takes longer.
 const BUDGET: Duration = Duration::from_millis(500);
-const ROUNDS_MAX: usize = 201;
 /// What a load shows at most, in bytes.
 const REPLAY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The readings, in the order of the table's columns.
@@ -59,18 +59,16 @@ fn ledger_of(folder: &Path) -> Ledger {
     Ledger::new(folder.join("s.ledger.jsonl"), Durability::Process)
 }
 
-/// One reading, over and over: its median, the peak, and what it gave.
+/// One reading, over and over: its mean time, the peak, and what it gave.
 fn measure(reading: &str, folder: &Path) -> String {
-    let mut times = Vec::new();
+    let mut rounds = 0;
     let mut gave = String::new();
-    let begin = Instant::now();
-    while times.is_empty() || begin.elapsed() < BUDGET && times.len() < ROUNDS_MAX {
-        let start = Instant::now();
+    let (begin, begin_processor) = (Instant::now(), processor_time());
+    while rounds == 0 || begin.elapsed() < BUDGET {
         gave = read(reading, folder);
-        times.push(start.elapsed());
+        rounds += 1;
     }
-    times.sort_unstable();
-    format!("{}, {} MB, {gave}", shown(times[times.len() / 2]), peak_kib().div_ceil(1024))
+    format!("{}, {} MB, {gave}", shown((processor_time() - begin_processor) / rounds), peak_kib().div_ceil(1024))
 }
 
 fn read(reading: &str, folder: &Path) -> String {
@@ -90,12 +88,10 @@ fn read(reading: &str, folder: &Path) -> String {
         "marker" => transcript::tail_uuid(&transcript).map_or("none", |_| "found").to_owned(),
         "result" => result("last"),
         "no-result" => result("nobody"),
-        "replay" => {
-            match replay_within(&transcript, Bounds { bytes_max: REPLAY_BYTES_MAX, records_max: usize::MAX }) {
-                Ok(shown) => format!("{} frames", shown.frames.len()),
-                Err(_) => "error".to_owned(),
-            }
-        }
+        "replay" => match replay_within(&transcript, Bounds { bytes_max: REPLAY_BYTES_MAX, records_max: usize::MAX }) {
+            Ok(shown) => format!("{} frames", shown.frames.len()),
+            Err(_) => "error".to_owned(),
+        },
         _ => transcript::last_rewind_at_ms(&transcript).map_or("error", |_| "told").to_owned(),
     }
 }
@@ -106,6 +102,12 @@ fn shown(time: Duration) -> String {
         seconds if seconds >= 1e-3 => format!("{:.1} ms", seconds * 1e3),
         seconds => format!("{:.0} µs", seconds * 1e6),
     }
+}
+
+/// How long this process, which has one thread, was run so far.
+fn processor_time() -> Duration {
+    let told = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    Duration::from_nanos(told.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
 }
 
 /// The most memory this process ever held, in KiB.

@@ -58,14 +58,16 @@ pub(crate) const SHAPES: &[Shape] = &[
     }),
     shape("many", "5 million small records", |pen| {
         (1..MANY_RECORDS / 2).try_for_each(|_| pen.turn(""))?;
-        pen.turn("").map(|()| pen.marker())
+        pen.prompt()
     }),
     shape("tiny", "5 million records of 90 bytes", |pen| {
         pen.turn("")?;
         let marker = pen.marker();
         for number in 0..MANY_RECORDS {
             let parent = std::mem::replace(&mut pen.parent, format!("\"{number}\""));
-            pen.raw(&format!("{{\"uuid\":\"{number}\",\"parentUuid\":{parent},\"sessionId\":\"{SESSION_ID}\",\"type\":\"user\"}}\n"))?;
+            pen.raw(&format!(
+                "{{\"uuid\":\"{number}\",\"parentUuid\":{parent},\"sessionId\":\"{SESSION_ID}\",\"type\":\"user\"}}\n"
+            ))?;
         }
         pen.last_turn().map(|()| marker)
     }),

@@ -16,6 +16,10 @@ pub(crate) trait Bytes {
     fn bump(&mut self);
     /// Takes the bytes at the cursor that stand for themselves inside a string, or as many of them as are at hand.
     fn plain_run(&mut self) -> &[u8];
+    /// Goes on over such bytes and over the escapes of one letter, as far as they are at hand.
+    fn skip_run(&mut self);
+    /// Goes on to the next `byte`, or to the end; whether there is one.
+    fn find(&mut self, byte: u8) -> bool;
     /// Where the cursor stands, in bytes from the beginning of the file.
     fn offset(&self) -> u64;
     /// Puts the cursor elsewhere within the same bytes.
@@ -26,11 +30,45 @@ pub(crate) trait Bytes {
     }
 }
 
-/// The beginning of `bytes` that a string holds unescaped.
+/// One bit in each byte of a word.
+const ONES: u64 = 0x0101_0101_0101_0101;
+/// The highest bit of each byte of a word.
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// The beginning of `bytes` that a string holds unescaped: up to a quote, a backslash or a control character. Eight bytes
+/// are looked at together, since a huge record is nothing but such runs.
 fn plain_prefix(bytes: &[u8]) -> &[u8] {
+    let mut end = 0;
+    while let Some(chunk) = bytes[end..].first_chunk() {
+        let ends = ends_of_run(u64::from_le_bytes(*chunk));
+        if ends != 0 {
+            return &bytes[..end + ends.trailing_zeros() as usize / 8];
+        }
+        end += chunk.len();
+    }
     let ends_run = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-    let end = bytes.iter().position(ends_run).unwrap_or(bytes.len());
+    end += bytes[end..].iter().position(ends_run).unwrap_or(bytes.len() - end);
     &bytes[..end]
+}
+
+/// How many bytes of the beginning of `bytes` are plain or an escape of one letter, which ends within them.
+fn skippable(bytes: &[u8]) -> usize {
+    let mut end = 0;
+    loop {
+        end += plain_prefix(&bytes[end..]).len();
+        match bytes[end..].first_chunk() {
+            Some([b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't']) => end += 2,
+            _ => return end,
+        }
+    }
+}
+
+/// Marks the bytes of a word that end a run. The lowest mark is right; those above it may be false, for a borrow.
+fn ends_of_run(word: u64) -> u64 {
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
+    let controls = word.wrapping_sub(ONES * 0x20) & !word;
+    let equal = |byte: u8| zeros(word ^ (ONES * u64::from(byte)));
+    (equal(b'"') | equal(b'\\') | controls) & HIGHS
 }
 
 /// A line held in memory.
@@ -64,6 +102,17 @@ impl Bytes for SliceBytes<'_> {
         run
     }
 
+    fn skip_run(&mut self) {
+        self.at += skippable(self.bytes.get(self.at..).unwrap_or_default());
+    }
+
+    fn find(&mut self, byte: u8) -> bool {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let found = memchr::memchr(byte, rest);
+        self.at += found.unwrap_or(rest.len());
+        found.is_some()
+    }
+
     fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
@@ -92,6 +141,12 @@ impl<'a> FileBytes<'a> {
     fn in_block(&self) -> Option<u8> {
         let index = self.at.checked_sub(self.block_start)?;
         self.block.get(usize::try_from(index).ok()?).copied()
+    }
+
+    /// The bytes of the block from a place in it.
+    fn at_hand(&self, from: u64) -> &[u8] {
+        let index = usize::try_from(from - self.block_start).unwrap_or(usize::MAX);
+        self.block.get(index..).unwrap_or_default()
     }
 
     /// Reads the block that begins at the cursor.
@@ -126,10 +181,27 @@ impl Bytes for FileBytes<'_> {
         if self.peek().is_none() {
             return &[];
         }
-        let index = usize::try_from(self.at - self.block_start).unwrap_or(usize::MAX);
-        let run = plain_prefix(self.block.get(index..).unwrap_or_default());
-        self.at += run.len() as u64;
-        run
+        let (start, length) = (self.at, plain_prefix(self.at_hand(self.at)).len());
+        self.at += length as u64;
+        &self.at_hand(start)[..length]
+    }
+
+    fn skip_run(&mut self) {
+        if self.peek().is_some() {
+            self.at += skippable(self.at_hand(self.at)) as u64;
+        }
+    }
+
+    fn find(&mut self, byte: u8) -> bool {
+        while self.peek().is_some() {
+            let rest = self.at_hand(self.at);
+            let found = memchr::memchr(byte, rest);
+            self.at += found.unwrap_or(rest.len()) as u64;
+            if found.is_some() {
+                return true;
+            }
+        }
+        false
     }
 
     fn offset(&self) -> u64 {

@@ -38,7 +38,7 @@ fn bare(update: &Value) -> Value {
 }
 
 fn updates(replay: &Replay) -> Vec<Value> {
-    replay.frames.iter().map(|frame| frame.update.clone()).collect()
+    replay.frames.iter().map(|frame| serde_json::from_str(&frame.update).unwrap()).collect()
 }
 
 fn check(name: &str) {
@@ -135,7 +135,7 @@ fn fragments_are_shown_as_one_record() {
     let sample = Sample::of_lines(&records);
     let replay = replay(sample.path(), AMPLE_BYTES).unwrap();
     let segments: Vec<_> =
-        replay.frames.iter().map(|frame| &frame.update["_meta"]["qwenTranscript"]["segmentId"]).collect();
+        updates(&replay).iter().map(|update| update["_meta"]["qwenTranscript"]["segmentId"].clone()).collect();
     assert_eq!(segments, ["r0:0", "r1:0", "r1:1"]);
 }
 

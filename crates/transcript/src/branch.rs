@@ -17,9 +17,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::json;
+use crate::json::{self, Bytes, FileBytes, Reader};
 use crate::lines::{Backward, Forward, Line};
-use crate::record::Record;
+use crate::record::{self, Record};
 use crate::regular::open_regular;
 use crate::salvage;
 
@@ -81,6 +81,41 @@ impl Transcript {
         Branch::open(self, window_bytes, reach_bytes)
     }
 
+    /// The branch from the parent of the record at `child` on, read from `from` towards the beginning, one record at a time;
+    /// no line is begun behind the last `reach_bytes` before that. The record at `child` comes with it; none when there is
+    /// none that may be on a branch.
+    pub(crate) fn branch_behind(
+        &self,
+        child: &Range<u64>,
+        from: u64,
+        reach_bytes: u64,
+    ) -> io::Result<Option<(Branch<'_>, Record)>> {
+        let mut reader = Reader::new(FileBytes::new(&self.file, child.clone()));
+        let record = record::read(&mut reader).ok().flatten().filter(Record::is_on_branch);
+        if let Some(error) = reader.bytes.take_error() {
+            return Err(error);
+        }
+        let Some(record) = record.filter(|record| record.span == *child) else { return Ok(None) };
+        let mut records = Records::new(self, from, reach_bytes);
+        records.session_id = Some(record.session_id.clone());
+        let branch = Branch {
+            records,
+            window: HashMap::new(),
+            given: HashSet::from([record.uuid.clone()]),
+            wanted: record.parent.clone(),
+            is_beyond_window: true,
+            end: None,
+        };
+        Ok(Some((branch, record)))
+    }
+
+    /// Takes the file for shorter than it is; whether it is that long at all.
+    pub(crate) fn cut_to(&mut self, length: u64) -> bool {
+        let is_shorter = length <= self.length;
+        self.length = self.length.min(length);
+        is_shorter
+    }
+
     /// The JSON value that stands at `span`; none when it has more than `bytes_max` bytes.
     pub fn value(&self, span: &Range<u64>, bytes_max: u64) -> io::Result<Option<Value>> {
         if span.end - span.start > bytes_max {
@@ -117,7 +152,7 @@ enum End {
 impl<'a> Branch<'a> {
     fn open(transcript: &'a Transcript, window_bytes: u64, reach_bytes: u64) -> io::Result<Self> {
         let mut branch = Self {
-            records: Records::new(transcript, reach_bytes),
+            records: Records::new(transcript, transcript.length, reach_bytes),
             window: HashMap::new(),
             given: HashSet::new(),
             wanted: None,
@@ -176,6 +211,11 @@ impl<'a> Branch<'a> {
     #[must_use]
     pub fn is_mixed(&self) -> bool {
         self.records.is_mixed
+    }
+
+    /// Where the bytes begin that have been read, in bytes from the beginning of the file.
+    pub(crate) fn read_from(&self) -> u64 {
+        self.records.read_from()
     }
 
     /// How much of the file has been read, in bytes from its end.
@@ -241,11 +281,12 @@ struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    fn new(transcript: &'a Transcript, reach_bytes: u64) -> Self {
-        let reach_start = transcript.length.saturating_sub(reach_bytes);
+    /// Reads from the place `end` towards the beginning.
+    fn new(transcript: &'a Transcript, end: u64, reach_bytes: u64) -> Self {
+        let reach_start = end.saturating_sub(reach_bytes);
         Self {
             file: &transcript.file,
-            lines: Backward::new(&transcript.file, transcript.length).down_to(reach_start),
+            lines: Backward::new(&transcript.file, end).down_to(reach_start),
             length: transcript.length,
             line: Vec::new(),
             session_id: None,

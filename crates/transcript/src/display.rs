@@ -3,13 +3,15 @@
 //! The branch is read from its end until the updates fill their bound, so that a long session costs what is shown of it.
 //! An update is the text that is sent: nobody looks into it, and a value built in memory takes ten times as much of it.
 
-mod shown;
+pub(crate) mod shown;
 mod source;
 mod update;
 
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
+
+pub(crate) use update::{gap, left_out};
 
 use crate::branch::{Branch, Transcript, WINDOW_BYTES};
 use crate::record::{Kind, Record};
@@ -104,7 +106,7 @@ impl<'a> Screening<'a> {
         let Some(first) = self.first.as_ref().filter(|_| branch.is_cut()) else {
             return Ok(self.finish(branch.is_out_of_reach()));
         };
-        let gap = update::gap(first);
+        let gap = gap(first);
         let has_room = self.has_room(gap.update.len());
         self.frames.extend(has_room.then_some(gap));
         Ok(self.finish(!has_room))

@@ -18,6 +18,7 @@ pub mod layout;
 mod lines;
 mod lock;
 mod origin;
+pub mod pages;
 mod projection;
 mod record;
 mod regular;

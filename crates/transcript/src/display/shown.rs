@@ -18,7 +18,7 @@ use crate::turn_result::TURN_RESULT_SUBTYPE;
 const RECORD_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// The updates of a record, in order; none when they have more than `room_bytes` together.
-pub(super) fn frames(transcript: &Transcript, record: &Record, room_bytes: usize) -> io::Result<Option<Vec<Frame>>> {
+pub(crate) fn frames(transcript: &Transcript, record: &Record, room_bytes: usize) -> io::Result<Option<Vec<Frame>>> {
     let mut shown = Shown { transcript, record, room_bytes, bytes: 0, frames: Vec::new(), ordinal: 0 };
     if is_shown(record) && record.span.end - record.span.start > RECORD_BYTES_MAX {
         shown.push_frame(update::left_out(record));

@@ -159,12 +159,12 @@ impl<'a> Item<'a> {
 }
 
 /// Says that the conversation before `first` was lost.
-pub(super) fn gap(first: &Record) -> Frame {
+pub(crate) fn gap(first: &Record) -> Frame {
     notice(first, GAP)
 }
 
 /// Keeps the place of a record that is too large to be shown.
-pub(super) fn left_out(record: &Record) -> Frame {
+pub(crate) fn left_out(record: &Record) -> Frame {
     let bytes = record.span.end - record.span.start;
     notice(record, &format!("A message of {bytes} bytes is left out here. It is in the transcript."))
 }

@@ -147,6 +147,40 @@ mod tests {
     }
 
     #[test]
+    fn every_error_of_a_transcript_has_its_status_and_tells_no_path() {
+        let path = || std::path::PathBuf::from("/secret/s.jsonl");
+        let large = (7, 4);
+        for (error, status, fields) in [
+            (
+                PageError::Io { path: path(), cause: std::io::Error::other("x") },
+                500,
+                r#""code":"transcript_unreadable","sessionId":"s"}"#,
+            ),
+            (
+                PageError::OversizedPage { path: path(), bytes: large.0, bytes_max: large.1 },
+                413,
+                r#""code":"transcript_page_too_large","sessionId":"s","pageSize":7,"maxBytes":4}"#,
+            ),
+            (
+                PageError::OversizedSnapshot { path: path(), bytes: large.0, bytes_max: large.1 },
+                413,
+                r#""code":"transcript_too_large","sessionId":"s","snapshotSize":7,"maxBytes":4}"#,
+            ),
+            (PageError::InvalidCursor, 400, r#""code":"invalid_transcript_cursor","sessionId":"s"}"#),
+            (
+                PageError::Unavailable { path: path(), why: transcript::Unavailable::Replaced },
+                409,
+                r#""code":"transcript_snapshot_unavailable","sessionId":"s"}"#,
+            ),
+        ] {
+            let refusal = Refusal::of_transcript("s", &error);
+            let text = serde_json::to_string(&refusal).unwrap();
+            assert_eq!(refusal.status.as_u16(), status, "{text}");
+            assert!(text.ends_with(fields) && !text.contains("secret"), "{text}");
+        }
+    }
+
+    #[test]
     fn only_answers_that_invite_a_retry_carry_its_header() {
         assert_eq!(Refusal::archiving("x").retry_after_s(), Some(5));
         assert_eq!(Refusal::session_not_found("x").retry_after_s(), None);

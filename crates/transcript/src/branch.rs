@@ -75,8 +75,8 @@ impl Transcript {
         Branch::open(self, window_bytes, u64::MAX)
     }
 
-    /// The same, but no line is begun behind the last `reach_bytes`. What lies there is out of reach, and neither found nor
-    /// known to be missing.
+    /// The same, but no line is begun behind the last `reach_bytes`, for which a huge line counts as one of 8 MiB. What lies
+    /// there is out of reach, and neither found nor known to be missing.
     pub fn branch_within(&self, window_bytes: u64, reach_bytes: u64) -> io::Result<Branch<'_>> {
         Branch::open(self, window_bytes, reach_bytes)
     }

@@ -37,7 +37,8 @@ impl<'a> Backward<'a> {
         Self { file, end: length, floor: 0, block: Vec::new(), block_start: length, spare: Vec::new() }
     }
 
-    /// The same, but no line that ends at or before `floor`.
+    /// The same, but no line that ends at or before `floor`, which goes further back by what a line has beyond
+    /// [`HELD_BYTES_MAX`].
     pub(crate) fn down_to(mut self, floor: u64) -> Self {
         self.floor = floor;
         self
@@ -64,6 +65,8 @@ impl<'a> Backward<'a> {
             let span = start..self.end;
             self.end = start;
             if span.end - span.start > HELD_BYTES_MAX {
+                // What is behind a huge record is no further away than behind a large one.
+                self.floor = self.floor.saturating_sub(span.end - span.start - HELD_BYTES_MAX);
                 return Ok(Some(Line { span, held: None }));
             }
             let held = index(span.start, self.block_start)..index(span.end, self.block_start);

@@ -75,7 +75,7 @@ fn read(reading: &str, folder: &Path) -> String {
     let transcript = folder.join("s.jsonl");
     let result = |prompt| match transcript::find_turn_result(&transcript, Some(prompt)) {
         Ok(found) => if found.is_some() { "found" } else { "none" }.to_owned(),
-        Err(error) => error.to_string().split(": ").last().unwrap_or_default().to_owned(),
+        Err(error) => error.code().to_owned(),
     };
     match reading {
         "verdict" => {
@@ -92,7 +92,7 @@ fn read(reading: &str, folder: &Path) -> String {
             Ok(shown) => format!("{} frames", shown.frames.len()),
             Err(_) => "error".to_owned(),
         },
-        _ => transcript::last_rewind_at_ms(&transcript).map_or("error", |_| "told").to_owned(),
+        _ => transcript::last_rewind_at_ms(&transcript).map_or_else(|error| error.code(), |_| "told").to_owned(),
     }
 }
 

@@ -85,6 +85,18 @@ fn a_line_too_long_to_be_held_is_known_by_its_place() {
 }
 
 #[test]
+fn a_line_too_long_to_be_held_moves_the_floor() {
+    let long = vec![b'x'; usize::try_from(HELD_BYTES_MAX).unwrap() + 10];
+    let bytes = [b"first\nsecond\n", &long[..], b"\nlast\n"].concat();
+    let file = file_of(&bytes);
+    let found = |floor| {
+        let mut lines = Backward::new(&file, bytes.len() as u64).down_to(floor);
+        std::iter::from_fn(|| lines.next().unwrap().map(|_| ())).count()
+    };
+    assert_eq!([14, 15, 21, 22].map(found), [4, 3, 3, 2]);
+}
+
+#[test]
 fn lines_from_the_beginning_are_the_same_lines() {
     let long = vec![b'x'; 200_001];
     let bytes = [b"a\r\n\n", &long[..], b"\rb"].concat();

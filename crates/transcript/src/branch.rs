@@ -61,9 +61,10 @@ impl Transcript {
     /// The first usable record in the file, if one begins within the first few megabytes.
     pub fn first_record(&self) -> io::Result<Option<Record>> {
         let mut lines = Forward::new(&self.file, self.length);
+        let mut work_left = salvage::WORK_BYTES_MAX;
         while let Some(span) = lines.next()?.filter(|span| span.start < HEAD_BYTES_MAX) {
             let line = Line { span, held: None };
-            if let Some(first) = salvage::records(&self.file, &line)?.into_iter().next() {
+            if let Some(first) = salvage::records(&self.file, &line, &mut work_left)?.into_iter().next() {
                 return Ok(Some(first));
             }
         }
@@ -276,6 +277,8 @@ struct Records<'a> {
     length: u64,
     /// What is left of the line that was read last, in the order of the file.
     line: Vec<Record>,
+    /// What damaged lines may still cost, in bytes.
+    work_left: u64,
     session_id: Option<String>,
     is_mixed: bool,
 }
@@ -289,6 +292,7 @@ impl<'a> Records<'a> {
             lines: Backward::new(&transcript.file, end).down_to(reach_start),
             length: transcript.length,
             line: Vec::new(),
+            work_left: salvage::WORK_BYTES_MAX,
             session_id: None,
             is_mixed: false,
         }
@@ -329,7 +333,7 @@ impl<'a> Records<'a> {
     fn fill(&mut self) -> io::Result<bool> {
         while self.line.is_empty() && !self.is_out_of_reach() {
             let Some(line) = self.lines.next()? else { return Ok(false) };
-            self.line = salvage::records(self.file, &line)?;
+            self.line = salvage::records(self.file, &line, &mut self.work_left)?;
             for record in &self.line {
                 let session_id = self.session_id.get_or_insert_with(|| record.session_id.clone());
                 self.is_mixed |= *session_id != record.session_id;

@@ -19,7 +19,7 @@ use crate::snapshot::PageError;
 
 /// How far back a replay is looked for, in bytes from the end of the file. A replay has a few megabytes; a session that
 /// shows less than that of so much is shown from here on.
-const REACH_BYTES: u64 = 64 * 1024 * 1024;
+const REACH_BYTES: u64 = 32 * 1024 * 1024;
 
 /// One update of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]

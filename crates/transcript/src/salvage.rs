@@ -13,18 +13,23 @@ use crate::record::{self, Record};
 const WORK_FACTOR: u64 = 32;
 /// What a short damaged line may cost in any case, in bytes.
 const WORK_BYTES_MIN: u64 = 64 * 1024;
+/// What the damaged lines that one reading meets may cost together, in bytes that are looked at: a few seconds. A torn
+/// record of hundreds of megabytes costs a quarter of it. A file that costs more was made to, and is not read.
+pub(crate) const WORK_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
 /// The usable records of a line, in their order (evidence rules, section 2). A line that is one JSON value is one record
 /// or none. Any other line is searched for objects, and every one that is whole counts, so that a record glued behind a
 /// torn fragment is not lost.
-pub(crate) fn records(file: &File, line: &Line<'_>) -> io::Result<Vec<Record>> {
+///
+/// The search takes what it costs from `work_left`, in bytes, and is an error once nothing is left.
+pub(crate) fn records(file: &File, line: &Line<'_>, work_left: &mut u64) -> io::Result<Vec<Record>> {
     match line.held {
-        Some(held) => records_of(SliceBytes::new(held, line.span.start)),
-        None => records_of(FileBytes::new(file, line.span.clone())),
+        Some(held) => records_of(SliceBytes::new(held, line.span.start), work_left),
+        None => records_of(FileBytes::new(file, line.span.clone()), work_left),
     }
 }
 
-fn records_of<B: Bytes>(mut bytes: B) -> io::Result<Vec<Record>> {
+fn records_of<B: Bytes>(mut bytes: B, work_left: &mut u64) -> io::Result<Vec<Record>> {
     skip_byte_order_mark(&mut bytes);
     let start = bytes.offset();
     let mut reader = Reader::new(bytes);
@@ -32,7 +37,7 @@ fn records_of<B: Bytes>(mut bytes: B) -> io::Result<Vec<Record>> {
         Ok(record) => record.into_iter().collect(),
         Err(Malformed) => {
             reader.bytes.seek(start);
-            salvaged(&mut reader)
+            salvaged(&mut reader, work_left)?
         }
     };
     match reader.bytes.take_error() {
@@ -49,7 +54,7 @@ fn whole_line<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Record>> {
     if reader.is_at_end() { Ok(record) } else { Err(Malformed) }
 }
 
-fn salvaged<B: Bytes>(reader: &mut Reader<B>) -> Vec<Record> {
+fn salvaged<B: Bytes>(reader: &mut Reader<B>, work_left: &mut u64) -> io::Result<Vec<Record>> {
     let mut found = Vec::new();
     let line_start = reader.bytes.offset();
     let mut work = 0;
@@ -58,13 +63,15 @@ fn salvaged<B: Bytes>(reader: &mut Reader<B>) -> Vec<Record> {
         let read = record::read(reader);
         let end = reader.bytes.offset();
         work += end - start;
+        *work_left =
+            work_left.checked_sub(end - start).ok_or_else(|| io::Error::other("it is too damaged to be read"))?;
         match read {
             Ok(record) => found.extend(record),
             Err(Malformed) if work > WORK_BYTES_MIN && work > WORK_FACTOR * (end - line_start) => break,
             Err(Malformed) => reader.bytes.seek(start + 1),
         }
     }
-    found
+    Ok(found)
 }
 
 fn skip_byte_order_mark(bytes: &mut impl Bytes) {

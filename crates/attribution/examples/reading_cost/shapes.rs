@@ -229,7 +229,7 @@ impl Pen {
             let before = pen.parent.clone();
             pen.turn(&text)?;
             turns += 1;
-            if turns % 2 == 0 {
+            if turns.is_multiple_of(2) {
                 pen.parent = before;
             }
             Ok(())

@@ -58,7 +58,10 @@ impl<'a> Shown<'a> {
         if self.record.message.is_none() {
             return Ok(());
         }
-        let mut display_text = self.transcript.fields(&self.record.span)?.display_text;
+        let mut display_text = match self.record.payload_span {
+            Some(_) => self.transcript.fields(&self.record.span)?.display_text,
+            None => None,
+        };
         let is_replaced = display_text.is_some();
         let meta = |record: &Record| record.prompt_id.as_ref().map(|prompt_id| ("promptId", json!(prompt_id)));
         self.each_part(Wanted::Said, |shown, part| {

@@ -216,3 +216,58 @@ impl Bytes for FileBytes<'_> {
         self.error.take()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn is_plain(byte: u8) -> bool {
+        !matches!(byte, b'"' | b'\\' | 0..0x20)
+    }
+
+    #[test]
+    fn every_byte_ends_a_run_at_every_place_or_nowhere() {
+        for byte in 0..=u8::MAX {
+            for at in 0..20 {
+                let mut bytes = [b'x'; 20];
+                bytes[at] = byte;
+                assert_eq!(plain_prefix(&bytes).len(), if is_plain(byte) { 20 } else { at }, "{byte} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_escape_of_one_letter_is_passed_over_and_no_other() {
+        for (bytes, expected) in [
+            (&b"ab\\n\\\"cd\"x"[..], 8),
+            (b"\\u0041", 0),
+            (b"a\\x", 1),
+            (b"a\\", 1),
+            (b"\\\\\\", 2),
+            (b"a\nb", 1),
+            (b"", 0),
+        ] {
+            assert_eq!(skippable(bytes), expected, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_is_as_long_as_one_byte_after_the_other_says(
+            bytes in prop::collection::vec(prop_oneof![8 => 0x20..=u8::MAX, 1 => any::<u8>()], 0..60),
+        ) {
+            let plain = bytes.iter().take_while(|byte| is_plain(**byte)).count();
+            prop_assert_eq!(plain_prefix(&bytes).len(), plain);
+        }
+
+        #[test]
+        fn a_byte_is_found_where_it_stands(bytes in prop::collection::vec(prop::sample::select(b"ab{".to_vec()), 0..40)) {
+            let mut cursor = SliceBytes::new(&bytes, 7);
+            let at = bytes.iter().position(|byte| *byte == b'{');
+            prop_assert_eq!(cursor.find(b'{'), at.is_some());
+            prop_assert_eq!(cursor.offset(), 7 + at.unwrap_or(bytes.len()) as u64);
+        }
+    }
+}

@@ -12,7 +12,7 @@ pub(crate) enum Damage {
     Flip(Index, u8),
     /// A line end is gone, so that two lines are one.
     Fused(Index),
-    /// A line stands there twice.
+    /// A line stands there twice, if it holds one record: the fragments of several would not be neighbours.
     Twice(Index),
     /// Lines end otherwise.
     Ends(&'static str),
@@ -52,7 +52,11 @@ pub(crate) fn damaged(mut bytes: Vec<u8>, damages: &[Damage]) -> Vec<u8> {
                 bytes[at] = *byte;
             }
             Damage::Fused(line) => with_lines(&mut bytes, line, |line| line.truncate(line.len() - 1)),
-            Damage::Twice(line) => with_lines(&mut bytes, line, |line| line.extend_from_within(..)),
+            Damage::Twice(line) => with_lines(&mut bytes, line, |line| {
+                if String::from_utf8_lossy(line).matches("\"uuid\"").count() == 1 {
+                    line.extend_from_within(..);
+                }
+            }),
             Damage::Ends(end) => {
                 let lines = bytes.split(|byte| *byte == b'\n').collect::<Vec<_>>();
                 bytes = lines.join(end.as_bytes());

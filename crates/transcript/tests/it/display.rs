@@ -179,3 +179,18 @@ fn nothing_is_shown_of_no_transcript() {
     assert_eq!(replay(Sample::new().path(), AMPLE_BYTES).unwrap(), Replay::default());
     assert!(replay(Sample::new().folder(), AMPLE_BYTES).is_err());
 }
+
+#[test]
+fn a_session_that_shows_little_is_shown_as_far_as_a_replay_looks() {
+    // Notes of which nothing is shown, a megabyte each.
+    let session = |notes: usize| {
+        let mut records = chain(&("user ".to_owned() + &"note ".repeat(notes) + "user"));
+        for note in &mut records[1..=notes] {
+            note["systemPayload"] = json!("x".repeat(1024 * 1024));
+        }
+        let shown = replay(Sample::of_lines(&records).path(), AMPLE_BYTES).unwrap();
+        (shown.frames.len(), shown.is_truncated)
+    };
+    assert_eq!(session(20), (2, false));
+    assert_eq!(session(40), (1, true));
+}

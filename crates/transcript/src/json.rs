@@ -37,15 +37,18 @@ pub(crate) enum Start {
 /// Reads JSON from bytes, value by value.
 pub(crate) struct Reader<B> {
     pub(crate) bytes: B,
+    /// How many values were begun, which is what costs more than the bytes in them.
+    pub(crate) values: u64,
 }
 
 impl<B: Bytes> Reader<B> {
     pub(crate) fn new(bytes: B) -> Self {
-        Self { bytes }
+        Self { bytes, values: 0 }
     }
 
     /// Passes over white space and says what the next value is, without taking any of it.
     pub(crate) fn start(&mut self) -> Read<Start> {
+        self.values += 1;
         self.skip_space();
         match self.bytes.peek() {
             Some(b'{') => Ok(Start::Object),

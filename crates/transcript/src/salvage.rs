@@ -13,9 +13,11 @@ use crate::record::{self, Record};
 const WORK_FACTOR: u64 = 32;
 /// What a short damaged line may cost in any case, in bytes.
 const WORK_BYTES_MIN: u64 = 64 * 1024;
-/// What the damaged lines that one reading meets may cost together, in bytes that are looked at: a few seconds. A torn
-/// record of hundreds of megabytes costs a quarter of it. A file that costs more was made to, and is not read.
+/// What the damaged lines that one reading meets may cost together, in bytes of text: a few seconds. A torn record of
+/// hundreds of megabytes costs a quarter of it. A file that costs more was made to, and is not read.
 pub(crate) const WORK_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// How many bytes of text a value costs, whatever is in it.
+const VALUE_WORK_BYTES: u64 = 64;
 
 /// The usable records of a line, in their order (evidence rules, section 2). A line that is one JSON value is one record
 /// or none. Any other line is searched for objects, and every one that is whole counts, so that a record glued behind a
@@ -60,11 +62,13 @@ fn salvaged<B: Bytes>(reader: &mut Reader<B>, work_left: &mut u64) -> io::Result
     let mut work = 0;
     while reader.bytes.find(b'{') {
         let start = reader.bytes.offset();
+        reader.values = 0;
         let read = record::read(reader);
         let end = reader.bytes.offset();
         work += end - start;
-        *work_left =
-            work_left.checked_sub(end - start).ok_or_else(|| io::Error::other("it is too damaged to be read"))?;
+        *work_left = work_left
+            .checked_sub(end - start + VALUE_WORK_BYTES * reader.values)
+            .ok_or_else(|| io::Error::other("it is too damaged to be read"))?;
         match read {
             Ok(record) => found.extend(record),
             Err(Malformed) if work > WORK_BYTES_MIN && work > WORK_FACTOR * (end - line_start) => break,

@@ -8,6 +8,8 @@
 //! A parent that is missing is looked for to the beginning of the file, since nothing less shows that it is missing. Who
 //! can do without that knowledge bounds the walk by a *reach*: behind it no further line is read.
 
+mod records;
+
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
@@ -15,10 +17,11 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use records::Records;
 use serde_json::Value;
 
 use crate::json::{self, Bytes, FileBytes, Reader};
-use crate::lines::{Backward, Forward, Line};
+use crate::lines::{Forward, Line};
 use crate::record::{self, Record};
 use crate::regular::open_regular;
 use crate::salvage;
@@ -267,78 +270,5 @@ impl<'a> Branch<'a> {
             return Ok(Some(record));
         }
         Ok(None)
-    }
-}
-
-/// The usable records of a file, last one first.
-struct Records<'a> {
-    file: &'a File,
-    lines: Backward<'a>,
-    length: u64,
-    /// What is left of the line that was read last, in the order of the file.
-    line: Vec<Record>,
-    /// What damaged lines may still cost, in bytes.
-    work_left: u64,
-    session_id: Option<String>,
-    is_mixed: bool,
-}
-
-impl<'a> Records<'a> {
-    /// Reads from the place `end` towards the beginning.
-    fn new(transcript: &'a Transcript, end: u64, reach_bytes: u64) -> Self {
-        let reach_start = end.saturating_sub(reach_bytes);
-        Self {
-            file: &transcript.file,
-            lines: Backward::new(&transcript.file, end).down_to(reach_start),
-            length: transcript.length,
-            line: Vec::new(),
-            work_left: salvage::WORK_BYTES_MAX,
-            session_id: None,
-            is_mixed: false,
-        }
-    }
-
-    fn read_from(&self) -> u64 {
-        self.line.last().map_or_else(|| self.lines.read_from(), |next| next.span.end)
-    }
-
-    /// Whether there is more of the file that may not be read.
-    fn is_out_of_reach(&self) -> bool {
-        self.line.is_empty() && self.lines.is_at_floor()
-    }
-
-    /// The next record that may be on a branch.
-    fn next_on_branch(&mut self) -> io::Result<Option<Record>> {
-        while self.fill()? {
-            if let Some(record) = self.line.pop().filter(Record::is_on_branch) {
-                return Ok(Some(record));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The same, if it is a certain one; else it stays.
-    fn next_if(&mut self, is_wanted: impl Fn(&Record) -> bool) -> io::Result<Option<Record>> {
-        while self.fill()? {
-            match self.line.last() {
-                Some(next) if !next.is_on_branch() => drop(self.line.pop()),
-                Some(next) if is_wanted(next) => return Ok(self.line.pop()),
-                _ => return Ok(None),
-            }
-        }
-        Ok(None)
-    }
-
-    /// Reads on until there is a record; whether there is.
-    fn fill(&mut self) -> io::Result<bool> {
-        while self.line.is_empty() && !self.is_out_of_reach() {
-            let Some(line) = self.lines.next()? else { return Ok(false) };
-            self.line = salvage::records(self.file, &line, &mut self.work_left)?;
-            for record in &self.line {
-                let session_id = self.session_id.get_or_insert_with(|| record.session_id.clone());
-                self.is_mixed |= *session_id != record.session_id;
-            }
-        }
-        Ok(!self.line.is_empty())
     }
 }

@@ -125,3 +125,41 @@ impl Transcript {
 fn identity(metadata: &std::fs::Metadata) -> Identity {
     Identity { device: metadata.dev(), inode: metadata.ino() }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_only_grows_stays_the_same_snapshot() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, "12345").unwrap();
+        let transcript = Transcript::open(&path).unwrap().unwrap();
+        let fate = || transcript.fate(&path).unwrap();
+        assert_eq!(fate(), None);
+        fs::write(&path, "1234567").unwrap();
+        assert_eq!(fate(), None);
+        fs::write(&path, "1234").unwrap();
+        assert_eq!(fate(), Some(Unavailable::Changed));
+        fs::write(folder.path().join("other"), "12345").unwrap();
+        fs::rename(folder.path().join("other"), &path).unwrap();
+        assert_eq!(fate(), Some(Unavailable::Replaced));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(fate(), Some(Unavailable::Gone));
+    }
+
+    #[test]
+    fn a_file_that_was_cut_while_it_was_read_is_no_longer_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, "{\"a\":1}\n").unwrap();
+        let transcript = Transcript::open(&path).unwrap().unwrap();
+        fs::write(&path, "").unwrap();
+        let cause = transcript.branch(0).err().unwrap();
+        assert_eq!(PageError::of(&path, cause).code(), "transcript_snapshot_unavailable");
+        assert_eq!(PageError::of(&path, io::Error::other("x")).code(), "transcript_unreadable");
+    }
+}

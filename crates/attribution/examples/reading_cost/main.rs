@@ -90,7 +90,7 @@ fn read(reading: &str, folder: &Path) -> String {
         "no-result" => result("nobody"),
         "replay" => match replay_within(&transcript, Bounds { bytes_max: REPLAY_BYTES_MAX, records_max: usize::MAX }) {
             Ok(shown) => format!("{} frames", shown.frames.len()),
-            Err(_) => "error".to_owned(),
+            Err(error) => error.code().to_owned(),
         },
         _ => transcript::last_rewind_at_ms(&transcript).map_or_else(|error| error.code(), |_| "told").to_owned(),
     }

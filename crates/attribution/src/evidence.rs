@@ -25,6 +25,8 @@ pub struct Evidence {
     /// The same, where a note on background work that carries no stamp is passed over: it looks like a prompt, and the session
     /// may have written it into the turn of the prompt before it.
     pub last_question: Option<Option<String>>,
+    /// Where that stands; beyond everything when it is not on the branch.
+    last_question_place: Place,
     /// Whether records were read that not every reader of the format finds.
     pub is_disputed: bool,
     /// The end of the model's history.
@@ -47,8 +49,8 @@ pub struct Write {
 struct PromptEvidence {
     /// Its newest turn result.
     result: Option<(Moment, TurnResult)>,
-    /// The newest real user record that is stamped with it.
-    stamped: Option<Moment>,
+    /// The newest real user record that is stamped with it, and when that was written, in epoch milliseconds.
+    stamped: Option<(Moment, Option<i64>)>,
 }
 
 /// Where the walk was when it met something.
@@ -116,7 +118,7 @@ impl Evidence {
     }
 
     /// Whether the history was replaced after the admission: by position when it has a marker, else by time, where a
-    /// snapshot that nobody can date counts as later, and by position behind the prompt's own record, whatever the clock says.
+    /// snapshot that nobody can date counts as later, and by position behind the prompt's own record of after the admission.
     #[must_use]
     pub fn is_compressed_since(&self, admission: &Admission) -> bool {
         match self.marker_place(admission) {
@@ -124,10 +126,12 @@ impl Evidence {
             Some(None) => self.compressions.newest.is_some(),
             None => {
                 let compressions = &self.compressions;
+                let is_since = |at_ms: Option<i64>| at_ms.is_some_and(|at_ms| at_ms as f64 >= admission.at_ms);
                 let own = self.by_prompt.get(&admission.prompt_id).and_then(|evidence| evidence.stamped);
+                let own = own.filter(|(_, at_ms)| is_since(*at_ms));
                 compressions.has_undated
-                    || compressions.latest_ms.is_some_and(|at_ms| at_ms as f64 >= admission.at_ms)
-                    || own.zip(compressions.newest).is_some_and(|(own, place)| place < own.place)
+                    || is_since(compressions.latest_ms)
+                    || own.zip(compressions.newest).is_some_and(|((own, _), place)| place < own.place)
             }
         }
     }
@@ -151,12 +155,13 @@ impl Evidence {
         }
     }
 
-    /// Whether the branch holds a result with the prompt's id and nothing says that it is of this admission: the admission
-    /// has no marker, and the clock puts something behind the result before it.
+    /// Whether the turn at the end of the branch holds a result with the prompt's id, and nothing says that it is of this
+    /// admission: the admission has no marker, and the clock puts something behind the result before it.
     #[must_use]
     pub fn has_doubtful_result(&self, admission: &Admission) -> bool {
         let result = self.by_prompt.get(&admission.prompt_id).and_then(|evidence| evidence.result.as_ref());
-        admission.marker.is_none() && result.is_some() && self.exact_result(admission).is_none()
+        let is_in_last_turn = result.is_some_and(|(moment, _)| moment.place < self.last_question_place);
+        admission.marker.is_none() && is_in_last_turn && self.exact_result(admission).is_none()
     }
 
     /// Whether the branch shows another prompt where the admission's turn should be (evidence rules, section 5): the last
@@ -174,7 +179,7 @@ impl Evidence {
     /// Whether a real user record behind the admission is stamped with its id.
     fn shows_own_prompt(&self, admission: &Admission) -> bool {
         let stamped = self.by_prompt.get(&admission.prompt_id).and_then(|evidence| evidence.stamped);
-        stamped.is_some_and(|moment| self.is_since(moment, admission))
+        stamped.is_some_and(|(moment, _)| self.is_since(moment, admission))
     }
 }
 
@@ -196,6 +201,7 @@ impl Gathering {
             last_write: None,
             last_prompt: None,
             last_question: None,
+            last_question_place: Place::MAX,
             is_disputed: false,
             history: Err(Unreadable),
             compressions: Compressions::default(),
@@ -261,7 +267,7 @@ impl Gathering {
             return;
         }
         if let Some(evidence) = record.prompt_id.as_ref().and_then(|id| self.evidence.by_prompt.get_mut(id)) {
-            evidence.stamped.get_or_insert(self.moment);
+            evidence.stamped.get_or_insert((self.moment, record.at_ms));
         }
         self.take_last_prompt(record);
     }
@@ -271,8 +277,9 @@ impl Gathering {
     fn take_last_prompt(&mut self, record: &Record) {
         self.evidence.last_prompt.get_or_insert_with(|| record.prompt_id.clone());
         let is_note = record.message.as_ref().is_some_and(Message::is_notification);
-        if !is_note || record.prompt_id.is_some() {
-            self.evidence.last_question.get_or_insert_with(|| record.prompt_id.clone());
+        if self.evidence.last_question.is_none() && (!is_note || record.prompt_id.is_some()) {
+            self.evidence.last_question = Some(record.prompt_id.clone());
+            self.evidence.last_question_place = self.moment.place;
         }
     }
 

@@ -69,7 +69,8 @@ pub(crate) fn replay(app: &App, session: &str, records_max: Option<usize>) -> Hi
             return History { error: Some(error.to_string()), ..History::default() };
         }
     };
-    let frames = shown.frames.iter().zip(1..);
+    // Each update is dropped as soon as it stands in its envelope, so that a replay is held once.
+    let frames = shown.frames.into_iter().zip(1..);
     let frames: Vec<_> = frames.map(|(frame, id)| replay_frame(id, session, &frame.update, frame.at_ms)).collect();
     let is_page = shown.is_truncated && records_max.is_some();
     let is_cut = shown.is_truncated && records_max.is_none();

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use hyper::StatusCode;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
+use transcript::PageError;
 
 use crate::limits::RETRY_AFTER_S;
 
@@ -89,6 +90,32 @@ impl Refusal {
             .with("promptId", prompt)
     }
 
+    /// What a client is told of a transcript that cannot be searched or paged (wire rules, section 18.1). Paths stay in the
+    /// log.
+    pub(crate) fn of_transcript(session: &str, error: &PageError) -> Self {
+        let (status, message) = match error {
+            PageError::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "The transcript cannot be read"),
+            PageError::OversizedPage { .. } => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "The transcript holds a record larger than a page")
+            }
+            PageError::OversizedSnapshot { .. } => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "The transcript is too large to be searched")
+            }
+            PageError::InvalidCursor => (StatusCode::BAD_REQUEST, "`cursor` is none that was given out here"),
+            PageError::Unavailable { .. } => (StatusCode::CONFLICT, "The transcript cannot be read as one snapshot"),
+        };
+        let refusal = Self::new(status, error.code(), message).with("sessionId", session);
+        match error {
+            PageError::OversizedPage { bytes, bytes_max, .. } => {
+                refusal.with("pageSize", *bytes).with("maxBytes", *bytes_max)
+            }
+            PageError::OversizedSnapshot { bytes, bytes_max, .. } => {
+                refusal.with("snapshotSize", *bytes).with("maxBytes", *bytes_max)
+            }
+            _ => refusal,
+        }
+    }
+
     /// 500 without detail: what went wrong is in the log.
     pub(crate) fn internal() -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "Internal server error")
@@ -117,6 +144,40 @@ mod tests {
     fn the_body_is_error_then_code_then_fields() {
         let text = serde_json::to_string(&Refusal::session_not_found("x")).unwrap();
         assert_eq!(text, r#"{"error":"No session with id \"x\"","code":"session_not_found","sessionId":"x"}"#);
+    }
+
+    #[test]
+    fn every_error_of_a_transcript_has_its_status_and_tells_no_path() {
+        let path = || std::path::PathBuf::from("/secret/s.jsonl");
+        let large = (7, 4);
+        for (error, status, fields) in [
+            (
+                PageError::Io { path: path(), cause: std::io::Error::other("x") },
+                500,
+                r#""code":"transcript_unreadable","sessionId":"s"}"#,
+            ),
+            (
+                PageError::OversizedPage { path: path(), bytes: large.0, bytes_max: large.1 },
+                413,
+                r#""code":"transcript_page_too_large","sessionId":"s","pageSize":7,"maxBytes":4}"#,
+            ),
+            (
+                PageError::OversizedSnapshot { path: path(), bytes: large.0, bytes_max: large.1 },
+                413,
+                r#""code":"transcript_too_large","sessionId":"s","snapshotSize":7,"maxBytes":4}"#,
+            ),
+            (PageError::InvalidCursor, 400, r#""code":"invalid_transcript_cursor","sessionId":"s"}"#),
+            (
+                PageError::Unavailable { path: path(), why: transcript::Unavailable::Replaced },
+                409,
+                r#""code":"transcript_snapshot_unavailable","sessionId":"s"}"#,
+            ),
+        ] {
+            let refusal = Refusal::of_transcript("s", &error);
+            let text = serde_json::to_string(&refusal).unwrap();
+            assert_eq!(refusal.status.as_u16(), status, "{text}");
+            assert!(text.ends_with(fields) && !text.contains("secret"), "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The JSON that leaves us: shapes of the wire rules, with the names clients read.
 
 use bridge::{Clipped, Ended, LivePrompt, PendingPermission, PendingPrompt, Receipt, Status, Terminal};
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -36,7 +38,7 @@ pub(crate) struct Restored<'a> {
     pub(crate) state: Value,
     pub(crate) has_active_prompt: bool,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub(crate) replay: Option<Replay>,
+    pub(crate) replay: Option<Replay<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) memory: Option<String>,
     pub(crate) last_event_id: u64,
@@ -48,9 +50,9 @@ pub(crate) struct Restored<'a> {
 /// The history in the answer to a load.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Replay {
-    pub(crate) compacted_replay: Vec<Box<RawValue>>,
-    pub(crate) live_journal: Vec<Box<RawValue>>,
+pub(crate) struct Replay<'a> {
+    pub(crate) compacted_replay: Vec<Cow<'a, RawValue>>,
+    pub(crate) live_journal: Vec<Cow<'a, RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) replay_error: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -291,18 +293,13 @@ fn interaction(request: &PendingPermission) -> Value {
     })
 }
 
-/// One frame of a replay (wire rules, section 7.3).
-pub(crate) fn replay_frame(id: usize, session_id: &str, update: &Value, at_ms: Option<u64>) -> String {
-    let mut frame = json!({
-        "id": id,
-        "v": 1,
-        "type": "session_update",
-        "data": { "sessionId": session_id, "update": update },
-    });
-    if let Some(at_ms) = at_ms {
-        frame["_meta"] = json!({ "serverTimestamp": at_ms });
-    }
-    frame.to_string()
+/// One frame of a replay around an update, which is the text of a JSON object (wire rules, section 7.3).
+pub(crate) fn replay_frame(id: usize, session_id: &str, update: &str, at_ms: Option<u64>) -> String {
+    let session_id = Value::from(session_id);
+    let meta = at_ms.map(|at_ms| format!(r#","_meta":{{"serverTimestamp":{at_ms}}}"#)).unwrap_or_default();
+    format!(
+        r#"{{"id":{id},"v":1,"type":"session_update","data":{{"sessionId":{session_id},"update":{update}}}{meta}}}"#
+    )
 }
 
 /// What says that a replay does not begin at the beginning (wire rules, section 7.3).

@@ -4,6 +4,11 @@
 //! behind its child, a loop ends at its first repeat, and the fragments of a record may lie apart. Beyond the window one
 //! record is held at a time: a parent is looked for before its child, and fragments join when they are neighbours. So a
 //! branch costs what is read of it, and files no longer than the window are read exactly.
+//!
+//! A parent that is missing is looked for to the beginning of the file, since nothing less shows that it is missing. Who
+//! can do without that knowledge bounds the walk by a *reach*: behind it no further line is read.
+
+mod records;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -12,11 +17,12 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use records::Records;
 use serde_json::Value;
 
-use crate::json;
-use crate::lines::{Backward, Forward, Line};
-use crate::record::{Head, Record};
+use crate::json::{self, Bytes, FileBytes, Reader};
+use crate::lines::{Forward, Line};
+use crate::record::{self, Head, Record};
 use crate::regular::open_regular;
 use crate::salvage;
 
@@ -52,12 +58,23 @@ impl Transcript {
         Self { leaves_out_disputed: true, ..self }
     }
 
+    /// How long it was when it was opened, in bytes.
+    #[must_use]
+    pub fn len_bytes(&self) -> u64 {
+        self.length
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// The first usable record in the file, if one begins within the first few megabytes.
     pub fn first_record(&self) -> io::Result<Option<Record>> {
         let mut lines = Forward::new(&self.file, self.length);
+        let mut work_left = salvage::WORK_BYTES_MAX;
         while let Some(span) = lines.next()?.filter(|span| span.start < HEAD_BYTES_MAX) {
             let line = Line { span, held: None };
-            if let Some(first) = salvage::records(&self.file, &line)?.into_iter().next() {
+            if let Some(first) = salvage::records(&self.file, &line, &mut work_left)?.into_iter().next() {
                 return Ok(Some(first));
             }
         }
@@ -68,9 +85,10 @@ impl Transcript {
     /// when no object begins within the first few megabytes.
     pub(crate) fn head(&self) -> io::Result<Option<Head>> {
         let mut lines = Forward::new(&self.file, self.length);
+        let mut work_left = salvage::WORK_BYTES_MAX;
         while let Some(span) = lines.next()?.filter(|span| span.start < HEAD_BYTES_MAX) {
             let line = Line { span, held: None };
-            if let Some(first) = salvage::objects(&self.file, &line)?.into_iter().next() {
+            if let Some(first) = salvage::objects(&self.file, &line, &mut work_left)?.into_iter().next() {
                 let of = |record: Record| Head { session_id: Some(record.session_id), cwd: record.cwd };
                 return Ok(Some(first.map_or_else(|head| head, of)));
             }
@@ -80,7 +98,50 @@ impl Transcript {
 
     /// The active branch, its window read. `window_bytes` may be 0: then only what is asked for is read.
     pub fn branch(&self, window_bytes: u64) -> io::Result<Branch<'_>> {
-        Branch::open(self, window_bytes)
+        Branch::open(self, window_bytes, u64::MAX)
+    }
+
+    /// The same, but no line is begun behind the last `reach_bytes`, for which a huge line counts as one of 8 MiB. What lies
+    /// there is out of reach, and neither found nor known to be missing.
+    pub fn branch_within(&self, window_bytes: u64, reach_bytes: u64) -> io::Result<Branch<'_>> {
+        Branch::open(self, window_bytes, reach_bytes)
+    }
+
+    /// The branch from the parent of the record at `child` on, read from `from` towards the beginning, one record at a time;
+    /// no line is begun behind the last `reach_bytes` before that. The record at `child` comes with it; none when there is
+    /// none that may be on a branch.
+    pub(crate) fn branch_behind(
+        &self,
+        child: &Range<u64>,
+        from: u64,
+        reach_bytes: u64,
+    ) -> io::Result<Option<(Branch<'_>, Record)>> {
+        let mut reader = Reader::new(FileBytes::new(&self.file, child.clone()));
+        let record = record::read(&mut reader).ok().and_then(Result::ok).filter(Record::is_on_branch);
+        if let Some(error) = reader.bytes.take_error() {
+            return Err(error);
+        }
+        let Some(record) = record.filter(|record| record.span == *child) else { return Ok(None) };
+        let mut records = Records::new(self, from, reach_bytes);
+        records.session_id = Some(record.session_id.clone());
+        let branch = Branch {
+            records,
+            window: HashMap::new(),
+            given: HashSet::from([record.uuid.clone()]),
+            wanted: record.parent.clone(),
+            is_beyond_window: true,
+            end: None,
+            given_from: child.start,
+            passed_prompt: None,
+        };
+        Ok(Some((branch, record)))
+    }
+
+    /// Takes the file for shorter than it is; whether it is that long at all.
+    pub(crate) fn cut_to(&mut self, length: u64) -> bool {
+        let is_shorter = length <= self.length;
+        self.length = self.length.min(length);
+        is_shorter
     }
 
     /// The JSON value that stands at `span`; none when it has more than `bytes_max` bytes.
@@ -98,28 +159,37 @@ impl Transcript {
 pub struct Branch<'a> {
     records: Records<'a>,
     /// The records of the window that have not been given out, fragments joined.
-    window: HashMap<String, Record>,
+    window: HashMap<String, Box<Record>>,
     /// Those that have.
     given: HashSet<String>,
     /// The record to be given out next.
     wanted: Option<String>,
     is_beyond_window: bool,
-    is_cut: bool,
+    end: Option<End>,
     /// Where the record begins that was given out last.
     given_from: u64,
     /// The newest prompt that was passed by on the search for a parent.
     passed_prompt: Option<Record>,
 }
 
+/// Why a walk is over before a record without a parent was met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The parent is not in the file.
+    Cut,
+    /// The parent is not within the reach.
+    OutOfReach,
+}
+
 impl<'a> Branch<'a> {
-    fn open(transcript: &'a Transcript, window_bytes: u64) -> io::Result<Self> {
+    fn open(transcript: &'a Transcript, window_bytes: u64, reach_bytes: u64) -> io::Result<Self> {
         let mut branch = Self {
-            records: Records::new(transcript),
+            records: Records::new(transcript, transcript.length, reach_bytes),
             window: HashMap::new(),
             given: HashSet::new(),
             wanted: None,
             is_beyond_window: false,
-            is_cut: false,
+            end: None,
             given_from: transcript.length,
             passed_prompt: None,
         };
@@ -129,6 +199,9 @@ impl<'a> Branch<'a> {
             let Some(record) = branch.records.next_on_branch()? else { break };
             last = Some(record.uuid.clone());
             branch.keep(record);
+        }
+        if branch.wanted.is_none() && branch.records.is_out_of_reach() {
+            branch.end = Some(End::OutOfReach);
         }
         // The window may end inside of a record that is in pieces.
         while let Some(piece) = branch.records.next_if(|record| Some(&record.uuid) == last.as_ref())? {
@@ -153,17 +226,23 @@ impl<'a> Branch<'a> {
     /// Whether the walk ended because a parent was missing.
     #[must_use]
     pub fn is_cut(&self) -> bool {
-        self.is_cut
+        self.end == Some(End::Cut)
+    }
+
+    /// Whether the walk ended because it came to the end of its reach.
+    #[must_use]
+    pub fn is_out_of_reach(&self) -> bool {
+        self.end == Some(End::OutOfReach)
     }
 
     /// The newest prompt in the file that stands before the record at which the branch was cut; none when it was not. What is
     /// left of a turn that lost its beginning may be this one's.
     #[must_use]
     pub fn prompt_before_cut(&self) -> Option<&Record> {
-        let in_window = self.window.values().filter(|record| record.is_real_prompt());
+        let in_window = self.window.values().map(|record| &**record).filter(|record| record.is_real_prompt());
         let in_window = in_window.filter(|record| record.span.start < self.given_from);
         let newest = in_window.max_by_key(|record| record.span.start).or(self.passed_prompt.as_ref());
-        newest.filter(|_| self.is_cut)
+        newest.filter(|_| self.is_cut())
     }
 
     /// The one session that everything read so far belongs to; none when there are several, or nothing was usable.
@@ -178,6 +257,17 @@ impl<'a> Branch<'a> {
         self.records.is_disputed
     }
 
+    /// Whether records of several sessions have been read.
+    #[must_use]
+    pub fn is_mixed(&self) -> bool {
+        self.records.is_mixed
+    }
+
+    /// Where the bytes begin that have been read, in bytes from the beginning of the file.
+    pub(crate) fn read_from(&self) -> u64 {
+        self.records.read_from()
+    }
+
     /// How much of the file has been read, in bytes from its end.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
@@ -188,13 +278,13 @@ impl<'a> Branch<'a> {
     pub fn next_record(&mut self) -> io::Result<Option<Record>> {
         let Some(wanted) = self.wanted.take() else { return Ok(None) };
         let found = match self.window.remove(&wanted) {
-            Some(record) => Some(record),
+            Some(record) => Some(*record),
             // A branch that comes back to itself ends there.
             None if self.given.contains(&wanted) => return Ok(None),
             None => self.find_beyond_window(&wanted)?,
         };
         let Some(record) = found else {
-            self.is_cut = true;
+            self.end = Some(if self.records.is_out_of_reach() { End::OutOfReach } else { End::Cut });
             return Ok(None);
         };
         self.given_from = record.span.start;
@@ -212,7 +302,7 @@ impl<'a> Branch<'a> {
         }
         match self.window.get_mut(&record.uuid) {
             Some(later) => later.join_earlier(record),
-            None => drop(self.window.insert(record.uuid.clone(), record)),
+            None => drop(self.window.insert(record.uuid.clone(), Box::new(record))),
         }
     }
 
@@ -231,76 +321,5 @@ impl<'a> Branch<'a> {
             return Ok(Some(record));
         }
         Ok(None)
-    }
-}
-
-/// The usable records of a file, last one first.
-struct Records<'a> {
-    file: &'a File,
-    lines: Backward<'a>,
-    length: u64,
-    /// What is left of the line that was read last, in the order of the file.
-    line: Vec<Record>,
-    session_id: Option<String>,
-    is_mixed: bool,
-    is_disputed: bool,
-    leaves_out_disputed: bool,
-}
-
-impl<'a> Records<'a> {
-    fn new(transcript: &'a Transcript) -> Self {
-        Self {
-            file: &transcript.file,
-            lines: Backward::new(&transcript.file, transcript.length),
-            length: transcript.length,
-            line: Vec::new(),
-            session_id: None,
-            is_mixed: false,
-            is_disputed: false,
-            leaves_out_disputed: transcript.leaves_out_disputed,
-        }
-    }
-
-    fn read_from(&self) -> u64 {
-        self.line.last().map_or_else(|| self.lines.read_from(), |next| next.span.end)
-    }
-
-    /// The next record that may be on a branch.
-    fn next_on_branch(&mut self) -> io::Result<Option<Record>> {
-        while self.fill()? {
-            if let Some(record) = self.line.pop().filter(Record::is_on_branch) {
-                return Ok(Some(record));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The same, if it is a certain one; else it stays.
-    fn next_if(&mut self, is_wanted: impl Fn(&Record) -> bool) -> io::Result<Option<Record>> {
-        while self.fill()? {
-            match self.line.last() {
-                Some(next) if !next.is_on_branch() => drop(self.line.pop()),
-                Some(next) if is_wanted(next) => return Ok(self.line.pop()),
-                _ => return Ok(None),
-            }
-        }
-        Ok(None)
-    }
-
-    /// Reads on until there is a record; whether there is.
-    fn fill(&mut self) -> io::Result<bool> {
-        while self.line.is_empty() {
-            let Some(line) = self.lines.next()? else { return Ok(false) };
-            self.line = salvage::records(self.file, &line)?;
-            self.is_disputed |= self.line.iter().any(|record| record.is_disputed);
-            if self.leaves_out_disputed {
-                self.line.retain(|record| !record.is_disputed);
-            }
-            for record in &self.line {
-                let session_id = self.session_id.get_or_insert_with(|| record.session_id.clone());
-                self.is_mixed |= *session_id != record.session_id;
-            }
-        }
-        Ok(true)
     }
 }

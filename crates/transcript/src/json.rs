@@ -4,10 +4,12 @@
 //! (it becomes U+FFFD here), a number may overflow, a repeated key takes the last value, and nesting has no limit. A
 //! record may weigh hundreds of megabytes, so a value that is not wanted is passed over and never held.
 
+mod copy;
 mod cursor;
 mod text;
 mod value;
 
+pub(crate) use copy::text as copied;
 pub(crate) use cursor::{Bytes, FileBytes, SliceBytes};
 pub(crate) use text::{Kept, Nothing, Short, Sink};
 pub(crate) use value::value;
@@ -35,15 +37,18 @@ pub(crate) enum Start {
 /// Reads JSON from bytes, value by value.
 pub(crate) struct Reader<B> {
     pub(crate) bytes: B,
+    /// How many values were begun, which is what costs more than the bytes in them.
+    pub(crate) values: u64,
 }
 
 impl<B: Bytes> Reader<B> {
     pub(crate) fn new(bytes: B) -> Self {
-        Self { bytes }
+        Self { bytes, values: 0 }
     }
 
     /// Passes over white space and says what the next value is, without taking any of it.
     pub(crate) fn start(&mut self) -> Read<Start> {
+        self.values += 1;
         self.skip_space();
         match self.bytes.peek() {
             Some(b'{') => Ok(Start::Object),
@@ -180,7 +185,7 @@ impl<B: Bytes> Reader<B> {
         if self.take(if is_object { b'}' } else { b']' }) {
             return Ok(false);
         }
-        open.push(is_object);
+        open.push(is_object)?;
         if is_object {
             self.key()?;
         }
@@ -270,7 +275,10 @@ impl<B: Bytes> Reader<B> {
     }
 }
 
-/// Which containers are open: one bit each, so that no nesting of a legal file is too deep to hold.
+/// How many containers may be open at once: four megabytes of marks. What is nested deeper was made to be.
+const DEPTH_MAX: usize = 32 * 1024 * 1024;
+
+/// Which containers are open: one bit each, so that no nesting that anybody wrote in earnest is too deep to hold.
 #[derive(Default)]
 struct Nesting {
     bits: Vec<u64>,
@@ -278,13 +286,17 @@ struct Nesting {
 }
 
 impl Nesting {
-    fn push(&mut self, is_object: bool) {
+    fn push(&mut self, is_object: bool) -> Read<()> {
+        if self.depth == DEPTH_MAX {
+            return Err(Malformed);
+        }
         let (word, bit) = (self.depth / 64, self.depth % 64);
         if word == self.bits.len() {
             self.bits.push(0);
         }
         self.bits[word] = self.bits[word] & !(1 << bit) | u64::from(is_object) << bit;
         self.depth += 1;
+        Ok(())
     }
 
     fn last(&self) -> Option<bool> {

@@ -18,11 +18,13 @@ pub mod layout;
 mod lines;
 mod lock;
 mod origin;
+pub mod pages;
 mod projection;
 mod record;
 mod regular;
 mod results;
 mod salvage;
+mod snapshot;
 mod tail;
 pub mod text;
 mod time;
@@ -39,7 +41,8 @@ pub use record::{
     Call, Goal, GoalEnd, Kind, Message, Payload, Record, Role, SlashCommand, Snapshot, is_off_branch_subtype,
 };
 pub use regular::open_regular;
-pub use results::{ScanError, find_turn_result, last_rewind_at_ms};
+pub use results::{find_turn_result, last_rewind_at_ms};
+pub use snapshot::{PageError, Unavailable};
 pub use tail::{TAIL_BYTES_MAX, tail_uuid};
 pub use time::to_text as iso_text;
 pub use turn_result::{RESULT_TEXT_TRUNCATED, TURN_RESULT_SUBTYPE, TurnError, TurnResult, TurnState};

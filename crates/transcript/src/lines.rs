@@ -23,6 +23,8 @@ pub(crate) struct Backward<'a> {
     file: &'a File,
     /// Everything at and behind this place has been given out.
     end: u64,
+    /// No line is given out that ends at or before this place.
+    floor: u64,
     block: Vec<u8>,
     block_start: u64,
     /// The memory of the block before, to be used for the next one.
@@ -32,7 +34,19 @@ pub(crate) struct Backward<'a> {
 impl<'a> Backward<'a> {
     /// Reads the first `length` bytes of the file, last line first.
     pub(crate) fn new(file: &'a File, length: u64) -> Self {
-        Self { file, end: length, block: Vec::new(), block_start: length, spare: Vec::new() }
+        Self { file, end: length, floor: 0, block: Vec::new(), block_start: length, spare: Vec::new() }
+    }
+
+    /// The same, but no line that ends at or before `floor`, which goes further back by what a line has beyond
+    /// [`HELD_BYTES_MAX`].
+    pub(crate) fn down_to(mut self, floor: u64) -> Self {
+        self.floor = floor;
+        self
+    }
+
+    /// Whether there are no more lines because of the floor.
+    pub(crate) fn is_at_floor(&self) -> bool {
+        self.floor > 0 && self.end <= self.floor
     }
 
     /// Where the bytes begin that have been given out, in bytes from the beginning of the file.
@@ -44,13 +58,15 @@ impl<'a> Backward<'a> {
     pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
             self.drop_line_ends()?;
-            if self.end == 0 {
+            if self.end <= self.floor {
                 return Ok(None);
             }
             let start = self.find_start()?;
             let span = start..self.end;
             self.end = start;
             if span.end - span.start > HELD_BYTES_MAX {
+                // What is behind a huge record is no further away than behind a large one.
+                self.floor = self.floor.saturating_sub(span.end - span.start - HELD_BYTES_MAX);
                 return Ok(Some(Line { span, held: None }));
             }
             let held = index(span.start, self.block_start)..index(span.end, self.block_start);
@@ -61,19 +77,20 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Goes back over the ends of lines, which are no part of any.
+    /// Goes back over the ends of lines and over the white space before them, which are no part of any.
     fn drop_line_ends(&mut self) -> io::Result<()> {
-        while self.end > 0 {
+        while self.end > self.floor {
             if self.end <= self.block_start {
                 self.block.clear();
                 self.block_start = self.end;
                 self.prepend()?;
             }
-            let before = index(self.end - 1, self.block_start);
-            if !is_line_end(self.block[before]) {
+            let before = &self.block[..index(self.end, self.block_start)];
+            let kept = before.iter().rposition(|byte| !is_blank(*byte)).map_or(0, |last| last + 1);
+            self.end = self.block_start + kept as u64;
+            if kept > 0 {
                 break;
             }
-            self.end -= 1;
         }
         Ok(())
     }
@@ -83,7 +100,7 @@ impl<'a> Backward<'a> {
         let mut searched = self.end;
         loop {
             let unsearched = &self.block[..index(searched, self.block_start)];
-            if let Some(at) = unsearched.iter().rposition(|byte| is_line_end(*byte)) {
+            if let Some(at) = memchr::memrchr2(b'\n', b'\r', unsearched) {
                 return Ok(self.block_start + at as u64 + 1);
             }
             searched = self.block_start;
@@ -138,7 +155,7 @@ impl<'a> Forward<'a> {
         let mut end = start;
         while end < self.length {
             let unsearched = self.bytes_from(end)?;
-            let found = unsearched.iter().position(|byte| is_line_end(*byte));
+            let found = memchr::memchr2(b'\n', b'\r', unsearched);
             end += found.unwrap_or(unsearched.len()) as u64;
             if found.is_some() {
                 break;
@@ -159,8 +176,9 @@ impl<'a> Forward<'a> {
     }
 }
 
-fn is_line_end(byte: u8) -> bool {
-    matches!(byte, b'\n' | b'\r')
+/// White space of JSON, the ends of lines among it.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r' | b' ' | b'\t')
 }
 
 /// The place of a byte of the file in a block that begins at `start`. Blocks are small, so the number fits.

@@ -9,7 +9,12 @@ use crate::record::{Goal, GoalEnd, Kind, MID_TURN, Message, Payload, Record, Rol
 /// merged from, so one more than is asked for is needed, and one more for the command that a note may take out.
 const ENTRIES_WANTED: usize = HISTORY_TAIL_ENTRIES + 2;
 
-/// The history cannot be built: a message's parts are no list of objects, or a snapshot is no history.
+/// How much memory the records may take that the end of a history is made from. Fifty entries take a hundredth of it;
+/// what takes more, like a million messages said into one turn, is not read to its end.
+const RECORDS_WEIGHT_MAX: usize = 16 * 1024 * 1024;
+
+/// The history cannot be built: a message's parts are no list of objects, a snapshot is no history, or its end is made
+/// from too many records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unreadable;
 
@@ -41,6 +46,8 @@ pub struct HistoryTail {
     records: VecDeque<Record>,
     entries: usize,
     taken_out: usize,
+    /// How much memory the records take, in bytes.
+    weight: usize,
     is_complete: bool,
     is_from_the_beginning: bool,
 }
@@ -73,12 +80,21 @@ impl HistoryTail {
             Payload::GoalEnd(_) => {}
             _ => return,
         }
+        self.weight += record.weight();
+        if self.weight > RECORDS_WEIGHT_MAX {
+            self.records.clear();
+            self.is_complete = true;
+            return;
+        }
         self.records.push_front(record.clone());
         self.is_complete |= self.entries >= ENTRIES_WANTED + self.taken_out;
     }
 
     /// The history as it ends now.
     pub fn finish(&self) -> Result<History, Unreadable> {
+        if self.weight > RECORDS_WEIGHT_MAX {
+            return Err(Unreadable);
+        }
         let mut history = Accumulator { is_from_the_beginning: self.is_from_the_beginning, ..Accumulator::default() };
         for record in &self.records {
             history.add(record)?;

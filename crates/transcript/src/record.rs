@@ -11,8 +11,9 @@ pub use payload::{GoalEnd, Payload, SlashCommand, Snapshot};
 use crate::json::{Bytes, Read, Reader, Start};
 use crate::time::{is_plain, parse_millis};
 
-/// Bytes of an id, a path or a name that are kept. Ids have under a hundred; a longer one than this is taken for none.
-pub(crate) const NAME_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of an id, a path or a name that are kept. Ids have under a hundred, paths at most 4,096; a longer one than this
+/// is taken for none.
+pub(crate) const NAME_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a subtype that are kept.
 const WORD_BYTES_MAX: usize = 256;
 
@@ -140,6 +141,18 @@ impl Record {
     #[must_use]
     pub fn is_real_prompt(&self) -> bool {
         self.kind == Kind::User && self.subtype.is_none() && self.is_visible_write()
+    }
+
+    /// About how much memory it takes, in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        let names = [&self.parent, &self.subtype, &self.cwd, &self.prompt_id];
+        let names: usize = names.into_iter().flatten().map(String::len).sum();
+        let message = self.message.as_ref().map_or(0, Message::weight);
+        let payload = match &self.payload {
+            Payload::Compression(Snapshot::Entries(entries)) => entries.iter().map(Message::weight).sum(),
+            _ => 0,
+        };
+        size_of::<Self>() + self.uuid.len() + self.session_id.len() + names + message + payload
     }
 
     /// Joins an earlier fragment of the same record: it is the base, its parts come first, and the later time is kept

@@ -1,12 +1,11 @@
 //! Looking back for what a note says: how a turn ended, or when the branch was rewound.
 
 use std::io;
-use std::path::{Path, PathBuf};
-
-use thiserror::Error;
+use std::path::Path;
 
 use crate::branch::{Branch, Transcript};
 use crate::record::{Payload, Record};
+use crate::snapshot::{PageError, Unavailable};
 use crate::turn_result::TurnResult;
 
 /// How far back is looked: ten pages of 500 records or 4 MiB (turn status seed).
@@ -14,7 +13,7 @@ const REACH: Reach = Reach { pages: 10, page_records: 500, page_bytes: 4 * 1024 
 /// How much of the end is seen whole. A poll is usually about one of the last turns.
 const SCAN_WINDOW_BYTES: u64 = 256 * 1024;
 /// Bytes of a turn result's payload. Four texts at their bounds have less, however they are escaped.
-const PAYLOAD_BYTES_MAX: u64 = 1024 * 1024;
+pub(crate) const PAYLOAD_BYTES_MAX: u64 = 1024 * 1024;
 
 /// How far back a branch is looked through.
 #[derive(Debug, Clone, Copy)]
@@ -28,46 +27,51 @@ struct Reach {
 }
 
 impl Reach {
-    /// Bytes of the file behind which no further record is asked for, what lies beside the branch included: every page
-    /// twice. The search for one record's parent is not broken off.
+    /// Bytes of the file behind which nothing is looked at, what lies beside the branch included: every page twice.
     fn file_bytes(self) -> u64 {
         (self.pages as u64).saturating_mul(self.page_bytes).saturating_mul(2)
     }
 }
 
-/// Why a transcript could not be searched.
-#[derive(Debug, Error)]
-#[error("cannot read {}: {cause}", path.display())]
-pub struct ScanError {
-    /// The transcript.
-    pub path: PathBuf,
-    /// What the system said.
-    #[source]
-    pub cause: io::Error,
-}
-
 /// The newest result of a prompt's turn on the active branch, or the newest of any prompt when `prompt_id` is none. None
-/// also when it lies further back than ten pages of 500 records or 4 MiB each (turn status seed).
-pub fn find_turn_result(path: &Path, prompt_id: Option<&str>) -> Result<Option<TurnResult>, ScanError> {
+/// also when there is no file, and when the result lies further back than ten pages of 500 records or 4 MiB each (turn
+/// status seed).
+///
+/// A record larger than a page is passed over, and what is found behind it counts; it is an error only when nothing is
+/// found. So it is when ten pages could not be seen because too much of the file lies beside the branch, and when what was
+/// read is not one session's, or not there any more.
+pub fn find_turn_result(path: &Path, prompt_id: Option<&str>) -> Result<Option<TurnResult>, PageError> {
     find_result(path, prompt_id, REACH)
 }
 
-fn find_result(path: &Path, prompt_id: Option<&str>, reach: Reach) -> Result<Option<TurnResult>, ScanError> {
-    find(path, reach, |transcript, record| {
+fn find_result(path: &Path, prompt_id: Option<&str>, reach: Reach) -> Result<Option<TurnResult>, PageError> {
+    let found = find(path, reach, |transcript, record| {
         let Payload::TurnResult { prompt_id: Some(of) } = &record.payload else { return Ok(None) };
         if prompt_id.is_some_and(|wanted| wanted != of) {
             return Ok(None);
         }
         transcript.turn_result(record)
-    })
+    })?;
+    match found {
+        Found::Nothing { largest_bytes } if largest_bytes > reach.page_bytes => {
+            Err(PageError::OversizedPage { path: path.to_owned(), bytes: largest_bytes, bytes_max: reach.page_bytes })
+        }
+        Found::Nothing { .. } => Ok(None),
+        Found::Thing(result) => Ok(Some(result)),
+    }
 }
 
 /// When the active branch was last rewound, in epoch milliseconds; none when it was not, as far back as
 /// [`find_turn_result`] looks. A rewind whose time nobody knows is taken for the latest possible one.
-pub fn last_rewind_at_ms(path: &Path) -> Result<Option<u64>, ScanError> {
-    find(path, REACH, |_, record| {
+pub fn last_rewind_at_ms(path: &Path) -> Result<Option<u64>, PageError> {
+    let found = find(path, REACH, |_, record| {
         let at_ms = record.at_ms.map_or(u64::MAX, |at_ms| u64::try_from(at_ms).unwrap_or(0));
         Ok(record.is_note("rewind").then_some(at_ms))
+    })?;
+    // However large the records were that were passed over, each was seen to be no rewind.
+    Ok(match found {
+        Found::Thing(at_ms) => Some(at_ms),
+        Found::Nothing { .. } => None,
     })
 }
 
@@ -79,22 +83,47 @@ impl Transcript {
     }
 }
 
+/// What a search gave.
+enum Found<T> {
+    Thing(T),
+    /// Nothing on any page.
+    Nothing {
+        /// Bytes of the largest record that was passed over.
+        largest_bytes: u64,
+    },
+}
+
 fn find<T>(
     path: &Path,
     reach: Reach,
     wanted: impl Fn(&Transcript, &Record) -> io::Result<Option<T>>,
-) -> Result<Option<T>, ScanError> {
-    let search = || -> io::Result<Option<T>> {
-        let Some(transcript) = Transcript::open(path)? else { return Ok(None) };
-        let mut pages = Pages::new(transcript.branch(SCAN_WINDOW_BYTES)?, reach);
-        while let Some(record) = pages.next()? {
-            if let Some(found) = wanted(&transcript, &record)? {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
+) -> Result<Found<T>, PageError> {
+    let failed = |cause| PageError::of(path, cause);
+    let Some(transcript) = Transcript::open(path).map_err(failed)? else {
+        return Ok(Found::Nothing { largest_bytes: 0 });
     };
-    search().map_err(|cause| ScanError { path: path.to_owned(), cause })
+    let branch = transcript.branch_within(SCAN_WINDOW_BYTES, reach.file_bytes()).map_err(failed)?;
+    let mut pages = Pages::new(branch, reach);
+    let mut found = None;
+    while found.is_none() {
+        let Some(record) = pages.next().map_err(failed)? else { break };
+        found = wanted(&transcript, &record).map_err(failed)?;
+    }
+    if pages.branch.is_mixed() {
+        return Err(PageError::unavailable(path, Unavailable::TwoSessions));
+    }
+    if let Some(why) = transcript.fate(path).map_err(failed)? {
+        return Err(PageError::unavailable(path, why));
+    }
+    match found {
+        Some(thing) => Ok(Found::Thing(thing)),
+        None if pages.branch.is_out_of_reach() => Err(PageError::OversizedSnapshot {
+            path: path.to_owned(),
+            bytes: transcript.len_bytes(),
+            bytes_max: reach.file_bytes(),
+        }),
+        None => Ok(Found::Nothing { largest_bytes: pages.largest_bytes }),
+    }
 }
 
 /// The records of the last pages of a branch, newest first.
@@ -104,17 +133,16 @@ struct Pages<'a> {
     pages_left: usize,
     records: usize,
     bytes: u64,
+    /// Bytes of the largest record of all.
+    largest_bytes: u64,
 }
 
 impl<'a> Pages<'a> {
     fn new(branch: Branch<'a>, reach: Reach) -> Self {
-        Self { branch, reach, pages_left: reach.pages, records: 0, bytes: 0 }
+        Self { branch, reach, pages_left: reach.pages, records: 0, bytes: 0, largest_bytes: 0 }
     }
 
     fn next(&mut self) -> io::Result<Option<Record>> {
-        if self.branch.bytes_read() > self.reach.file_bytes() {
-            return Ok(None);
-        }
         let Some(record) = self.branch.next_record()? else { return Ok(None) };
         let bytes = record.span.end - record.span.start;
         if self.records == self.reach.page_records || self.records > 0 && self.bytes + bytes > self.reach.page_bytes {
@@ -123,7 +151,11 @@ impl<'a> Pages<'a> {
         }
         self.records += 1;
         self.bytes += bytes;
-        Ok((self.pages_left > 0).then_some(record))
+        if self.pages_left == 0 {
+            return Ok(None);
+        }
+        self.largest_bytes = self.largest_bytes.max(bytes);
+        Ok(Some(record))
     }
 }
 

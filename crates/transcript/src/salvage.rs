@@ -13,23 +13,30 @@ use crate::record::{self, Head, Record};
 const WORK_FACTOR: u64 = 32;
 /// What a short damaged line may cost in any case, in bytes.
 const WORK_BYTES_MIN: u64 = 64 * 1024;
+/// What the damaged lines that one reading meets may cost together, in bytes of text: a few seconds. A torn record of
+/// hundreds of megabytes costs a quarter of it. A file that costs more was made to, and is not read.
+pub(crate) const WORK_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// How many bytes of text a value costs, whatever is in it.
+const VALUE_WORK_BYTES: u64 = 64;
 
 /// The usable records of a line, in their order (evidence rules, section 2). A line that is one JSON value is one record
 /// or none. Any other line is searched for objects, and every one that is whole counts, so that a record glued behind a
 /// torn fragment is not lost. The peer loses it when the fragment leaves a brace or a text open; so it is disputed.
-pub(crate) fn records(file: &File, line: &Line<'_>) -> io::Result<Vec<Record>> {
-    Ok(objects(file, line)?.into_iter().filter_map(Result::ok).collect())
+///
+/// The search takes what it costs from `work_left`, in bytes, and is an error once nothing is left.
+pub(crate) fn records(file: &File, line: &Line<'_>, work_left: &mut u64) -> io::Result<Vec<Record>> {
+    Ok(objects(file, line, work_left)?.into_iter().filter_map(Result::ok).collect())
 }
 
 /// The same with the objects that are no usable records.
-pub(crate) fn objects(file: &File, line: &Line<'_>) -> io::Result<Vec<Result<Record, Head>>> {
+pub(crate) fn objects(file: &File, line: &Line<'_>, work_left: &mut u64) -> io::Result<Vec<Result<Record, Head>>> {
     match line.held {
-        Some(held) => objects_of(SliceBytes::new(held, line.span.start)),
-        None => objects_of(FileBytes::new(file, line.span.clone())),
+        Some(held) => objects_of(SliceBytes::new(held, line.span.start), work_left),
+        None => objects_of(FileBytes::new(file, line.span.clone()), work_left),
     }
 }
 
-fn objects_of<B: Bytes>(mut bytes: B) -> io::Result<Vec<Result<Record, Head>>> {
+fn objects_of<B: Bytes>(mut bytes: B, work_left: &mut u64) -> io::Result<Vec<Result<Record, Head>>> {
     skip_byte_order_mark(&mut bytes);
     let start = bytes.offset();
     let mut reader = Reader::new(bytes);
@@ -37,7 +44,7 @@ fn objects_of<B: Bytes>(mut bytes: B) -> io::Result<Vec<Result<Record, Head>>> {
         Ok(object) => object.into_iter().collect(),
         Err(Malformed) => {
             reader.bytes.seek(start);
-            salvaged(&mut reader)
+            salvaged(&mut reader, work_left)?
         }
     };
     match reader.bytes.take_error() {
@@ -54,15 +61,20 @@ fn whole_line<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<Result<Record, He
     if reader.is_at_end() { Ok(object) } else { Err(Malformed) }
 }
 
-fn salvaged<B: Bytes>(reader: &mut Reader<B>) -> Vec<Result<Record, Head>> {
+fn salvaged<B: Bytes>(reader: &mut Reader<B>, work_left: &mut u64) -> io::Result<Vec<Result<Record, Head>>> {
     let mut found = Vec::new();
     let line_start = reader.bytes.offset();
     let mut balance = Balance { offset: line_start, ..Balance::default() };
     let mut work = 0;
-    while let Some(start) = next_brace(&mut reader.bytes) {
+    while reader.bytes.find(b'{') {
+        let start = reader.bytes.offset();
+        reader.values = 0;
         let read = record::read(reader);
         let end = reader.bytes.offset();
         work += end - start;
+        *work_left = work_left
+            .checked_sub(end - start + VALUE_WORK_BYTES * reader.values)
+            .ok_or_else(|| io::Error::other("it is too damaged to be read"))?;
         match read {
             Ok(Ok(record)) => {
                 let is_disputed = !balance.closes(&mut reader.bytes, start, end);
@@ -74,7 +86,7 @@ fn salvaged<B: Bytes>(reader: &mut Reader<B>) -> Vec<Result<Record, Head>> {
             Err(Malformed) => reader.bytes.seek(start + 1),
         }
     }
-    found
+    Ok(found)
 }
 
 /// The other reading of a damaged line: braces are counted from its beginning, texts passed over, and an object is what
@@ -128,15 +140,6 @@ impl Balance {
             _ => {}
         }
         false
-    }
-}
-
-fn next_brace(bytes: &mut impl Bytes) -> Option<u64> {
-    loop {
-        match bytes.peek()? {
-            b'{' => return Some(bytes.offset()),
-            _ => bytes.bump(),
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// What each crate may depend on: ours first, then from outside. Features and versions are the manifests' business.
 const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("turnd-ledger", &[], &[]),
-    ("turnd-transcript", &[], &["jiff", "serde", "serde_json", "thiserror", "uuid"]),
+    ("turnd-transcript", &[], &["jiff", "memchr", "serde", "serde_json", "thiserror", "uuid"]),
     ("turnd-attribution", &["turnd-ledger", "turnd-transcript"], &["thiserror"]),
     ("turnd-acp", &[], &["agent-client-protocol-schema", "bytes", "serde", "serde_json"]),
     (

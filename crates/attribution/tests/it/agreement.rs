@@ -1,8 +1,16 @@
 //! The bounded reading gives the verdict that a reading of the whole file gives, with one exception that is named here.
+//!
+//! Of a damaged file it may withhold more. It may settle what the whole file withholds for two reasons only, both of
+//! them written down: the damage made a foreign record, or a compression that nobody can date, out of something so far
+//! back that it is not on the way to the evidence.
 
 use attribution::strategies::{Deed, Event, Flaw, Story, What};
 use attribution::{Evidence, Verdict, Withheld, judge, open_admissions};
+use damage::{damaged, damages, with_long_ids};
 use proptest::prelude::*;
+
+#[path = "../../../transcript/tests/it/damage.rs"]
+mod damage;
 
 use crate::files::{Files, SESSION_ID, WORKSPACE};
 use crate::told;
@@ -38,6 +46,37 @@ proptest! {
         let (bounded, whole) = (judged(&files, window_bytes), judged(&files, u64::MAX));
         prop_assert!(bounded == whole || is_a_fence_out_of_sight(&story, &files, &whole), "{}: {:?}, {:?}", story, bounded, whole);
     }
+
+    #[test]
+    fn of_a_damaged_file_no_window_settles_otherwise(
+        events in prop::collection::vec(prop::sample::select(EVENTS.split(", ").collect::<Vec<_>>()), 0..20),
+        turns in 0..40_usize,
+        damages in damages(),
+        window_bytes in 0..2_000_u64,
+    ) {
+        let story = told::story(&format!("[{}{}]", "user, answer, ".repeat(turns), events.join(", ")));
+        let remains = story.remains();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let transcript = damaged(with_long_ids(&text(remains.transcript)).into_bytes(), &damages);
+        let files = Files::with(Some(with_long_ids(&text(remains.ledger)).as_bytes()), Some(&transcript));
+        let (bounded, whole) = (judged(&files, window_bytes), judged(&files, u64::MAX));
+        let is_far_back = shows_foreign_record(&files) || whole.withheld == Some(Withheld::CompressionFence);
+        prop_assert!(
+            bounded == whole || is_less(&bounded, &whole) || is_far_back,
+            "{story}: {bounded:?} and {whole:?}"
+        );
+    }
+}
+
+/// Whether any record of the whole file belongs to another session.
+fn shows_foreign_record(files: &Files) -> bool {
+    let transcript = transcript::Transcript::open(files.session().transcript).unwrap();
+    transcript.is_some_and(|transcript| transcript.branch(u64::MAX).unwrap().is_mixed())
+}
+
+/// Whether everything that `less` settles is settled the same by `more`, and something is withheld instead of the rest.
+fn is_less(less: &Verdict, more: &Verdict) -> bool {
+    less.withheld.is_some() && less.settled.iter().all(|settled| more.settled.contains(settled))
 }
 
 /// Whether all that a window can hide was hidden: an admission without a marker is fenced by the time of a compression, and

@@ -1,5 +1,6 @@
 //! `POST /session/:id/load` and `/resume` (wire rules, section 7).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bridge::Session;
@@ -94,26 +95,28 @@ fn page_size(raw: &RawValue) -> Result<usize, Refusal> {
     })
 }
 
-fn cold(history: &History) -> Replay {
+/// The history of the load itself. Its frames are not copied: they are most of what a load weighs.
+fn cold(history: &History) -> Replay<'_> {
     let frames = history.gap.iter().chain(&history.frames);
-    Replay { compacted_replay: frames.cloned().filter_map(raw).collect(), ..described(history) }
+    let frames = frames.filter_map(|frame| serde_json::from_str(frame).ok().map(Cow::Borrowed));
+    Replay { compacted_replay: frames.collect(), ..described(history) }
 }
 
 /// What happened before the caller came: the history of the load, then the events since.
-fn attach(call: &Call<'_>, session: &Session) -> Replay {
+fn attach(call: &Call<'_>, session: &Session) -> Replay<'static> {
     let history = call.app.restored.get(session.id()).unwrap_or_default();
     let events: Vec<String> = session.recent_events().iter().filter_map(text).collect();
     let bytes_max = call.app.options.limits.compacted_replay_max_bytes;
     let journal = journal::split(&history.frames, events, history.gap.is_some(), bytes_max);
     Replay {
-        compacted_replay: journal.compacted.into_iter().filter_map(raw).collect(),
-        live_journal: journal.live.into_iter().filter_map(raw).collect(),
+        compacted_replay: journal.compacted.into_iter().filter_map(raw).map(Cow::Owned).collect(),
+        live_journal: journal.live.into_iter().filter_map(raw).map(Cow::Owned).collect(),
         ..described(&history)
     }
 }
 
 /// All of a replay but its events.
-fn described(history: &History) -> Replay {
+fn described(history: &History) -> Replay<'static> {
     Replay {
         compacted_replay: Vec::new(),
         live_journal: Vec::new(),

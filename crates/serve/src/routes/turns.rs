@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use bridge::{Ended, Session, TurnView};
-use hyper::StatusCode;
-use transcript::{ScanError, TurnResult};
+use transcript::{PageError, TurnResult};
 
 use crate::app::App;
 use crate::dispatch::Call;
@@ -33,17 +32,17 @@ pub(crate) async fn exact(call: &Call<'_>) -> Result<Reply, Refusal> {
     if let Some(live) = &view.live {
         return Ok(ok(&Turn::live(session.id(), live)));
     }
-    let known = view.overlay.is_some();
-    let record = match read {
-        Err(refusal) if !known => return Err(refusal),
-        read => read.unwrap_or_default(),
+    let (record, refusal) = match read {
+        Ok(record) => (record, None),
+        Err(refusal) => (Scanned::default(), Some(refusal)),
     };
     if let Some(ended) = combine(call.app, &session, view.overlay, record) {
         return Ok(ok(&Turn::ended(session.id(), &ended, None)));
     }
     match read_ledger(call.app, &session, prompt).await {
         Some(ended) => Ok(ok(&Turn::ended(session.id(), &ended, Some(LEDGER)))),
-        None => Err(Refusal::prompt_not_found(session.id(), prompt)),
+        // What could not be searched does not show that there is nothing.
+        None => Err(refusal.unwrap_or_else(|| Refusal::prompt_not_found(session.id(), prompt))),
     }
 }
 
@@ -124,7 +123,7 @@ struct Scanned {
 
 async fn read_record(app: &Arc<App>, session: &Session, prompt: Option<&str>) -> Result<Scanned, Refusal> {
     let (app, id, prompt) = (Arc::clone(app), session.id().to_owned(), prompt.map(str::to_owned));
-    let read = move || -> Result<Scanned, ScanError> {
+    let read = move || -> Result<Scanned, PageError> {
         let transcript_bytes = transcript_len(&app, &id);
         let found = transcript::find_turn_result(&app.layout.transcript(&id), prompt.as_deref())?;
         Ok(Scanned { found, transcript_bytes })
@@ -132,8 +131,7 @@ async fn read_record(app: &Arc<App>, session: &Session, prompt: Option<&str>) ->
     let outcome = blocking(read).await.ok_or_else(Refusal::internal)?;
     outcome.map_err(|error| {
         tracing::warn!(session = session.id(), %error, "transcript cannot be searched");
-        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "transcript_unreadable", "The transcript cannot be read")
-            .with("sessionId", session.id())
+        Refusal::of_transcript(session.id(), &error)
     })
 }
 

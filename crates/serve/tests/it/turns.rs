@@ -80,3 +80,50 @@ async fn a_closed_session_answers_no_poll() {
     daemon.ask(&format!("DELETE /session/{session}"), "").await;
     assert_eq!(daemon.turn(&session, &prompt).await.verdict(), "404 session_not_found");
 }
+
+/// A line of a transcript: a result of some prompt's turn, and how many bytes stand beside it.
+fn result(session: &str, uuid: &str, parent: &str, prompt: &str, padding: usize) -> String {
+    let record = json!({
+        "uuid": uuid, "parentUuid": parent, "sessionId": session, "type": "system", "subtype": "turn_result",
+        "systemPayload": { "promptId": prompt, "state": "completed", "stopReason": "end_turn", "endedAt": 1 },
+        "padding": "x".repeat(padding),
+    });
+    format!("{record}\n")
+}
+
+#[tokio::test]
+async fn what_could_not_be_searched_is_not_called_not_found() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    let transcript = format!("{session}.jsonl");
+    let large = result(&session, "b", "a", "large", 5 * 1024 * 1024);
+    daemon.write(&transcript, &(result(&session, "a", "", "known", 0) + &large));
+    let found = daemon.turn(&session, "known").await.json();
+    assert_eq!(found["state"], "completed", "what stands behind a large record is found");
+    let refused = daemon.turn(&session, "nope").await;
+    assert_eq!(refused.verdict(), "413 transcript_page_too_large");
+    let refused = refused.json();
+    assert_eq!((&refused["sessionId"], &refused["maxBytes"]), (&json!(session), &json!(4 * 1024 * 1024)));
+    assert!(refused["pageSize"].as_u64() > Some(5 * 1024 * 1024), "{refused}");
+
+    daemon.write(&transcript, &(result(&session, "a", "", "p", 0) + &result("another", "b", "a", "q", 0)));
+    for prompt in ["p", "q", "nope"] {
+        let refused = daemon.turn(&session, prompt).await;
+        assert_eq!(refused.verdict(), "409 transcript_snapshot_unavailable", "{prompt}");
+        assert_eq!(refused.json()["sessionId"], session);
+    }
+    // What was answered before is still known.
+    assert_eq!(daemon.turn(&session, "known").await.json(), found);
+}
+
+#[tokio::test]
+async fn the_ledger_answers_where_the_transcript_is_too_large_to() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    daemon.write(&format!("{session}.jsonl"), &result(&session, "a", "", "large", 5 * 1024 * 1024));
+    let line = r#"{"v":1,"promptId":"gone","terminal":"interrupted","code":"daemon_lost","at":1795977220000}"#;
+    daemon.write(&format!("{session}.ledger.jsonl"), &format!("{line}\n"));
+    let turn = daemon.turn(&session, "gone").await.json();
+    assert_eq!((&turn["state"], &turn["source"]), (&json!("error"), &json!("ledger")));
+    assert_eq!(daemon.turn(&session, "nope").await.verdict(), "413 transcript_page_too_large");
+}

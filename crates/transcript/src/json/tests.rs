@@ -16,6 +16,13 @@ fn is_one_value(bytes: &[u8]) -> bool {
 }
 
 #[test]
+fn what_is_nested_deeper_than_anyone_writes_is_no_json() {
+    let mut open = Nesting { bits: vec![0; DEPTH_MAX / 64], depth: DEPTH_MAX - 1 };
+    assert_eq!(open.push(true), Ok(()));
+    assert_eq!(open.push(true), Err(Malformed));
+}
+
+#[test]
 fn values_of_every_kind_are_passed_over() {
     for text in [
         "{}",

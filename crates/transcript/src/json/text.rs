@@ -7,6 +7,10 @@ use super::{Malformed, Read};
 pub(crate) trait Sink {
     /// The next piece. A piece may end inside a character of several bytes.
     fn push(&mut self, piece: &[u8]);
+    /// Whether it wants nothing of what is still to come, so that it need not be decoded.
+    fn is_deaf(&self) -> bool {
+        false
+    }
 }
 
 /// Wants nothing.
@@ -15,6 +19,11 @@ pub(crate) struct Nothing;
 impl Sink for Nothing {
     #[inline]
     fn push(&mut self, _piece: &[u8]) {}
+
+    #[inline]
+    fn is_deaf(&self) -> bool {
+        true
+    }
 }
 
 /// Keeps a text up to a bound.
@@ -93,6 +102,9 @@ pub(crate) fn read(bytes: &mut impl Bytes, sink: &mut impl Sink) -> Read<()> {
     }
     bytes.bump();
     loop {
+        if sink.is_deaf() {
+            bytes.skip_run();
+        }
         // A raw control character is no part of a JSON string, and so ends the run like a quote.
         sink.push(bytes.plain_run());
         let Some(byte) = bytes.peek() else { return Err(Malformed) };

@@ -7,7 +7,7 @@ use super::{Kept, Read, Reader, Start};
 
 /// How deep a value may be to be handed on whole. What lies deeper becomes null; JSON writers and readers downstream
 /// stop at about the same depth.
-const DEPTH_MAX: usize = 120;
+pub(super) const DEPTH_MAX: usize = 120;
 
 /// Reads one whole value. None when the bytes are no JSON.
 pub(crate) fn value(bytes: &[u8]) -> Option<Value> {
@@ -55,7 +55,7 @@ fn string<B: Bytes>(reader: &mut Reader<B>) -> Read<String> {
 }
 
 /// A number that no double can hold is infinite in a browser, and JSON has no word for that.
-fn word_value(word: &str) -> Value {
+pub(super) fn word_value(word: &str) -> Value {
     match word {
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),

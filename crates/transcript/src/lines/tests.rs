@@ -26,9 +26,35 @@ fn backward(bytes: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
+/// The lines that hold something, without the white space at their ends.
 fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let lines = bytes.split(|byte| is_line_end(*byte));
-    lines.filter(|line| !line.trim_ascii().is_empty()).map(<[u8]>::to_vec).collect()
+    let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii_end);
+    lines.filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+#[test]
+fn a_floor_is_the_end_of_all_lines_that_end_at_it_or_before() {
+    let bytes = b"aa\nbb\n\n\ncc\n";
+    let file = file_of(bytes);
+    let found = |floor| {
+        let mut lines = Backward::new(&file, bytes.len() as u64).down_to(floor);
+        let mut found = 0;
+        while lines.next().unwrap().is_some() {
+            found += 1;
+        }
+        (found, lines.is_at_floor())
+    };
+    for (floor, expected) in [
+        (0, (3, false)),
+        (1, (3, true)),
+        (2, (2, true)),
+        (4, (2, true)),
+        (5, (1, true)),
+        (9, (1, true)),
+        (10, (0, true)),
+    ] {
+        assert_eq!(found(floor), expected, "floor at {floor}");
+    }
 }
 
 #[test]
@@ -56,6 +82,18 @@ fn a_line_too_long_to_be_held_is_known_by_its_place() {
     assert_eq!((middle.span, middle.held), (6..7 + HELD_BYTES_MAX, None));
     assert_eq!(lines.next().unwrap().unwrap().held, Some(&b"first"[..]));
     assert!(lines.next().unwrap().is_none());
+}
+
+#[test]
+fn a_line_too_long_to_be_held_moves_the_floor() {
+    let long = vec![b'x'; usize::try_from(HELD_BYTES_MAX).unwrap() + 10];
+    let bytes = [b"first\nsecond\n", &long[..], b"\nlast\n"].concat();
+    let file = file_of(&bytes);
+    let found = |floor| {
+        let mut lines = Backward::new(&file, bytes.len() as u64).down_to(floor);
+        std::iter::from_fn(|| lines.next().unwrap().map(|_| ())).count()
+    };
+    assert_eq!([14, 15, 21, 22].map(found), [4, 3, 3, 2]);
 }
 
 #[test]

@@ -342,3 +342,22 @@ proptest! {
         prop_assert_eq!(history(&records(&words.join(" "))), plain(&words), "{}", words.join(" "));
     }
 }
+
+#[test]
+fn a_history_made_from_too_many_records_is_unreadable() {
+    let file = NamedTempFile::new().unwrap();
+    let text = format!("{}\n{}\n", record(0, "u"), record(1, "m"));
+    std::fs::write(file.path(), text).unwrap();
+    let transcript = Transcript::open(file.path()).unwrap().unwrap();
+    let said = transcript.branch(0).unwrap().next_record().unwrap().unwrap();
+    let mut history = HistoryTail::default();
+    for _ in 0..RECORDS_WEIGHT_MAX / said.weight() {
+        history.push(&said);
+    }
+    assert!(!history.is_complete() && history.finish().is_ok());
+    history.push(&said);
+    assert!(history.is_complete() && history.finish() == Err(Unreadable));
+    history.push(&said);
+    history.reach_the_beginning();
+    assert_eq!(history.finish(), Err(Unreadable));
+}

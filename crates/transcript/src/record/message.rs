@@ -9,6 +9,9 @@ use crate::text::trimmed_end;
 /// Most function calls, and most function responses, of one message that are named. An agent makes a few at a time;
 /// the rest of an absurd message still counts, without its names.
 const CALLS_MAX: usize = 1_000;
+/// Bytes of all the names and ids of one message that are kept. Calls are few and their ids short; what an absurd message
+/// names beyond this is nameless.
+const NAMED_BYTES_MAX: usize = 256 * 1024;
 
 /// Who speaks to the model, or the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +55,8 @@ pub struct Message {
     reminders: usize,
     notifications: usize,
     has_call: bool,
+    /// How long its names and ids are together.
+    named_bytes: usize,
     /// The only part, if that is a text and nothing else.
     only_text: Option<Mark>,
     /// Whether its parts are a list of objects, as every reader of the format assumes.
@@ -71,6 +76,7 @@ impl Message {
             reminders: 0,
             notifications: 0,
             has_call: false,
+            named_bytes: 0,
             only_text: None,
             is_readable: true,
             has_list: false,
@@ -101,6 +107,14 @@ impl Message {
         self.parts == 1 && text.is_some() && self.only_text == text
     }
 
+    /// About how much memory it takes, in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        let lists = self.calls.len() * size_of::<Call>()
+            + self.responses.len() * size_of::<String>()
+            + self.spans.len() * size_of::<Range<u64>>();
+        size_of::<Self>() + lists + self.named_bytes.min(NAMED_BYTES_MAX * self.spans.len())
+    }
+
     /// The message with the parts of another one behind its own.
     #[must_use]
     pub(crate) fn joined(mut self, later: Self) -> Self {
@@ -111,6 +125,7 @@ impl Message {
         self.reminders += later.reminders;
         self.notifications += later.notifications;
         self.has_call |= later.has_call;
+        self.named_bytes = self.named_bytes.saturating_add(later.named_bytes);
         self.only_text = self.only_text.or(later.only_text);
         self.is_readable &= later.is_readable;
         self
@@ -122,8 +137,21 @@ impl Message {
         self.notifications += usize::from(part.text.is_some_and(|text| text.is_notification));
         self.only_text = part.text.filter(|_| part.is_only_text).map(|text| text.mark);
         self.has_call |= part.call.is_some();
-        self.calls.extend(part.call.filter(|_| self.calls.len() < CALLS_MAX));
-        self.responses.extend(part.response.filter(|_| self.responses.len() < CALLS_MAX));
+        let call = part.call.filter(|_| self.calls.len() < CALLS_MAX).map(|call| self.with_room(call));
+        self.calls.extend(call);
+        let response = part.response.filter(|_| self.responses.len() < CALLS_MAX);
+        let response = response.filter(|id| self.has_room(id));
+        self.responses.extend(response);
+    }
+
+    /// The call, without the names for which there is no room.
+    fn with_room(&mut self, call: Call) -> Call {
+        Call { id: call.id.filter(|id| self.has_room(id)), name: call.name.filter(|name| self.has_room(name)) }
+    }
+
+    fn has_room(&mut self, name: &str) -> bool {
+        self.named_bytes = self.named_bytes.saturating_add(name.len());
+        self.named_bytes <= NAMED_BYTES_MAX
     }
 }
 
@@ -314,11 +342,20 @@ impl Sink for Outline {
         self.mark.extend(piece);
         let wanted = EDGE_BYTES.saturating_sub(self.head.len()).min(piece.len());
         self.head.extend_from_slice(&piece[..wanted]);
-        self.extend_tail(piece);
+        // Of a text that begins with no tag nobody asks how it ends.
+        if self.head.first() == Some(&b'<') {
+            self.extend_tail(piece);
+        }
+    }
+
+    fn is_deaf(&self) -> bool {
+        self.mark.bytes == Mark::BYTES_MAX && self.head.first() != Some(&b'<')
     }
 }
 
 impl Mark {
+    /// Bytes of a text that count. Marks tell commands apart, and no two commands are the same for as long.
+    const BYTES_MAX: u64 = 1024 * 1024;
     /// The base of the hash: any odd number far from a power of two.
     const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
     /// Its powers, highest first, for as many bytes as are taken at once.
@@ -334,7 +371,10 @@ impl Mark {
 
     /// Goes on with the next bytes. The hash is a polynomial in the bytes, so that it does not depend on how a text was
     /// cut into pieces. The texts of one session need to differ by it, not to resist anyone.
-    fn extend(&mut self, piece: &[u8]) {
+    fn extend(&mut self, whole: &[u8]) {
+        let left = usize::try_from(Self::BYTES_MAX - self.bytes).unwrap_or(usize::MAX);
+        let piece = &whole[..left.min(whole.len())];
+        self.bytes += piece.len() as u64;
         let block_base = Self::BASE.wrapping_mul(Self::POWERS[0]);
         let blocks = piece.chunks_exact(8);
         let rest = blocks.remainder();
@@ -345,7 +385,6 @@ impl Mark {
         for byte in rest {
             self.hash = self.hash.wrapping_mul(Self::BASE).wrapping_add(term(*byte));
         }
-        self.bytes += piece.len() as u64;
     }
 }
 

@@ -193,6 +193,19 @@ fn an_absurd_number_of_calls_is_counted_and_not_kept() {
 }
 
 #[test]
+fn names_beyond_their_bound_are_none_and_their_calls_still_count() {
+    let long = "n".repeat(NAME_BYTES_MAX);
+    let call = json!({"functionCall": {"id": long, "name": "ls"}});
+    let answer = json!({"functionResponse": {"id": long}});
+    let found = message(&json!([call, call, call, call, call, answer]));
+    let named: Vec<_> = found.calls.iter().map(|call| call.id.is_some()).collect();
+    assert_eq!((named, found.responses.len()), (vec![true, true, true, false, false], 0));
+    assert!(found.weight() < 5 * NAME_BYTES_MAX);
+    let longer = message(&json!([{"functionCall": {"id": long + "n"}}]));
+    assert_eq!((longer.calls[0].id.as_ref(), longer.has_call()), (None, true));
+}
+
+#[test]
 fn parts_that_come_twice_count_once() {
     let text = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"parts":[{"text":"a"}],"role":"model","parts":[]}}"#;
     let found = read(&mut Reader::new(SliceBytes::new(text.as_bytes(), 0))).unwrap().unwrap().message.unwrap();

@@ -46,6 +46,11 @@ fn found(words: &str) -> Option<u64> {
     find_result(transcript(words).path(), Some("p"), SMALL).unwrap().map(|result| result.ended_at)
 }
 
+/// The code of the error that a search ends with.
+fn refused(words: &str) -> &'static str {
+    find_result(transcript(words).path(), Some("p"), SMALL).unwrap_err().code()
+}
+
 #[test]
 fn the_newest_result_wins_on_every_page() {
     for (words, expected) in [
@@ -79,7 +84,11 @@ fn a_page_is_full_with_its_last_byte() {
 #[test]
 fn a_record_larger_than_a_page_has_one_for_itself() {
     assert_eq!(found("t1 x3000 x3000"), Some(1));
-    assert_eq!(found("t1 x3000 x3000 x3000"), None);
+    assert_eq!(refused("t1 x3000 x3000 x3000"), "transcript_page_too_large");
+    assert_eq!(refused("x2001"), "transcript_page_too_large");
+    assert_eq!(found("x2000"), None);
+    // Further back than the last page nobody looks.
+    assert_eq!(found(&("x3000 ".to_owned() + &"u ".repeat(12))), None);
 }
 
 #[test]
@@ -89,18 +98,20 @@ fn what_lies_beside_the_branch_is_on_no_page() {
 
 #[test]
 fn a_file_is_read_no_further_than_every_page_twice() {
-    // All of it lies in what is read at once, so that the reach in bytes is met before the first record.
     assert_eq!(SMALL.file_bytes(), 12_000);
     let beside = |count: usize| "t1 ".to_owned() + &"- ".repeat(count);
     assert_eq!(found(&beside(80)), Some(1));
-    assert_eq!(found(&beside(200)), None);
+    assert_eq!(refused(&beside(200)), "transcript_too_large");
+    assert_eq!(refused(&("t1 u ".to_owned() + &"- ".repeat(200))), "transcript_too_large");
+    assert_eq!(refused(&("t1 ".to_owned() + &"- ".repeat(200) + "u u")), "transcript_too_large");
     assert_eq!(Reach { pages: usize::MAX, ..SMALL }.file_bytes(), u64::MAX);
 }
 
 #[test]
 fn a_rewind_is_looked_for_as_far_back_as_a_result() {
     let rewound = |words: &str| {
-        find(transcript(words).path(), SMALL, |_, record| Ok(record.is_note("rewind").then_some(()))).unwrap().is_some()
+        let found = find(transcript(words).path(), SMALL, |_, record| Ok(record.is_note("rewind").then_some(())));
+        matches!(found, Ok(Found::Thing(())))
     };
     assert!(rewound(&("w ".to_owned() + &"u ".repeat(11))));
     assert!(!rewound(&("w ".to_owned() + &"u ".repeat(12))));

@@ -21,8 +21,8 @@ fn read(line: &[u8]) -> Vec<Record> {
     let file = file_of(&[BEFORE, line, b"\nbehind"].concat());
     let start = BEFORE.len() as u64;
     let span = start..start + line.len() as u64;
-    let held = records(&file, &Line { span: span.clone(), held: Some(line) }).unwrap();
-    let in_blocks = records(&file, &Line { span, held: None }).unwrap();
+    let held = records(&file, &Line { span: span.clone(), held: Some(line) }, &mut { WORK_BYTES_MAX }).unwrap();
+    let in_blocks = records(&file, &Line { span, held: None }, &mut { WORK_BYTES_MAX }).unwrap();
     assert_eq!(held, in_blocks, "{}", String::from_utf8_lossy(line));
     for record in &held {
         assert!(record.span.start >= start && record.span.end <= start + line.len() as u64);
@@ -120,9 +120,28 @@ fn a_line_that_is_made_to_cost_loses_what_was_not_found() {
 }
 
 #[test]
+fn what_all_damaged_lines_cost_together_is_bounded() {
+    let line = format!("x{}x", record("a"));
+    // The bytes, and four values among them.
+    let cost = record("a").len() as u64 + 4 * VALUE_WORK_BYTES;
+    let mut work_left = 2 * cost;
+    let mut read = || {
+        let found =
+            records(&file_of(b""), &Line { span: 0..line.len() as u64, held: Some(line.as_bytes()) }, &mut work_left);
+        found.map(|found| found.len())
+    };
+    assert_eq!((read().unwrap(), read().unwrap()), (1, 1));
+    assert_eq!(read().unwrap_err().to_string(), "it is too damaged to be read");
+    // Of lines that are whole nothing is taken.
+    let whole = record("a");
+    let line = Line { span: 0..whole.len() as u64, held: Some(whole.as_bytes()) };
+    assert_eq!(records(&file_of(b""), &line, &mut 0).unwrap().len(), 1);
+}
+
+#[test]
 fn a_line_whose_file_was_cut_meanwhile_is_an_error() {
     let file = file_of(b"{\"uuid\":");
-    assert!(records(&file, &Line { span: 0..100, held: None }).is_err());
+    assert!(records(&file, &Line { span: 0..100, held: None }, &mut { WORK_BYTES_MAX }).is_err());
 }
 
 proptest! {

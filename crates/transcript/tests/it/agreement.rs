@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use transcript::{Kind, Record, WINDOW_BYTES};
 
+use crate::damage::{damaged, damages, with_long_ids};
 use crate::sample::{Sample, branch_of, record};
 
 /// One record of the plain reader: uuid, kind, time, number of parts, spans apart.
@@ -220,5 +221,18 @@ proptest! {
     #[test]
     fn a_small_window_misses_nothing_that_is_in_order(steps in steps(true), end in line_end(), window in 0..3_000_u64) {
         check(&file(&steps, end), window)?;
+    }
+
+    /// The same files, damaged: whatever is read of one is read of it with any window.
+    #[test]
+    fn a_small_window_misses_nothing_of_a_damaged_file(
+        steps in steps(true),
+        damages in damages(),
+        window in 0..3_000_u64,
+    ) {
+        let whole = with_long_ids(&String::from_utf8(file(&steps, "\n")).unwrap());
+        let sample = Sample::of(damaged(whole.into_bytes(), &damages));
+        let seen = branch_of(sample.path(), WINDOW_BYTES);
+        prop_assert_eq!(branch_of(sample.path(), window), seen, "{:?}", String::from_utf8_lossy(&sample.bytes()));
     }
 }

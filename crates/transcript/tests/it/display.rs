@@ -38,7 +38,7 @@ fn bare(update: &Value) -> Value {
 }
 
 fn updates(replay: &Replay) -> Vec<Value> {
-    replay.frames.iter().map(|frame| frame.update.clone()).collect()
+    replay.frames.iter().map(|frame| serde_json::from_str(&frame.update).unwrap()).collect()
 }
 
 fn check(name: &str) {
@@ -135,7 +135,7 @@ fn fragments_are_shown_as_one_record() {
     let sample = Sample::of_lines(&records);
     let replay = replay(sample.path(), AMPLE_BYTES).unwrap();
     let segments: Vec<_> =
-        replay.frames.iter().map(|frame| &frame.update["_meta"]["qwenTranscript"]["segmentId"]).collect();
+        updates(&replay).iter().map(|update| update["_meta"]["qwenTranscript"]["segmentId"].clone()).collect();
     assert_eq!(segments, ["r0:0", "r1:0", "r1:1"]);
 }
 
@@ -178,4 +178,19 @@ fn a_page_counts_records_that_are_not_shown() {
 fn nothing_is_shown_of_no_transcript() {
     assert_eq!(replay(Sample::new().path(), AMPLE_BYTES).unwrap(), Replay::default());
     assert!(replay(Sample::new().folder(), AMPLE_BYTES).is_err());
+}
+
+#[test]
+fn a_session_that_shows_little_is_shown_as_far_as_a_replay_looks() {
+    // Notes of which nothing is shown, a megabyte each.
+    let session = |notes: usize| {
+        let mut records = chain(&("user ".to_owned() + &"note ".repeat(notes) + "user"));
+        for note in &mut records[1..=notes] {
+            note["systemPayload"] = json!("x".repeat(1024 * 1024));
+        }
+        let shown = replay(Sample::of_lines(&records).path(), AMPLE_BYTES).unwrap();
+        (shown.frames.len(), shown.is_truncated)
+    };
+    assert_eq!(session(20), (2, false));
+    assert_eq!(session(40), (1, true));
 }

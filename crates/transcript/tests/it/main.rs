@@ -6,6 +6,7 @@ extern crate turnd_transcript as transcript;
 
 mod agreement;
 mod appending;
+mod damage;
 mod display;
 mod display_rows;
 mod huge;

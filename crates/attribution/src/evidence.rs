@@ -74,6 +74,18 @@ impl Evidence {
         admissions: &[Admission],
         window_bytes: u64,
     ) -> Option<Self> {
+        Self::gather_watched(transcript, session_id, admissions, window_bytes, &mut |_, _| ())
+    }
+
+    /// The same, while somebody looks on: `watch` is shown every record that the evidence is gathered from, newest first,
+    /// so that what a person is told is what was judged.
+    pub(crate) fn gather_watched(
+        transcript: &Transcript,
+        session_id: &str,
+        admissions: &[Admission],
+        window_bytes: u64,
+        watch: &mut dyn FnMut(&Transcript, &Record),
+    ) -> Option<Self> {
         let mut branch = transcript.branch(window_bytes).ok()?;
         let mut gathering = Gathering::new(admissions);
         loop {
@@ -81,6 +93,7 @@ impl Evidence {
                 gathering.history.reach_the_beginning();
                 break;
             };
+            watch(transcript, &record);
             gathering.take(transcript, record)?;
             if branch.is_beyond_window() && gathering.is_complete() {
                 break;

@@ -14,7 +14,7 @@ pub const DAEMON_LOST: &str = "daemon_lost";
 /// The stop reason of a turn that is known to have ended by what it left in the transcript.
 pub const RECONSTRUCTED: &str = "reconstructed_from_transcript";
 /// The code of a prompt that ran into its deadline.
-const DEADLINE_EXCEEDED: &str = "prompt_deadline_exceeded";
+pub(crate) const DEADLINE_EXCEEDED: &str = "prompt_deadline_exceeded";
 
 /// How a prompt ended, and how that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]

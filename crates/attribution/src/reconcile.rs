@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ledger::{AppendError, Ledger, Reading, Record};
-use transcript::WINDOW_BYTES;
+use transcript::{Transcript, WINDOW_BYTES};
 
 use crate::admission::{Admission, open_admissions};
 use crate::evidence::Evidence;
@@ -56,13 +56,26 @@ pub fn reconcile(session: &Session<'_>, now_ms: u64) -> Reconciliation {
 /// Judges the open prompts of a session and writes nothing.
 #[must_use]
 pub fn plan(session: &Session<'_>) -> Plan {
+    plan_watched(session, &mut |_, _, _| ()).0
+}
+
+/// The same with the evidence it rests on, while somebody looks on: `watch` is shown every record of the transcript that
+/// was weighed, newest first, and for which admissions.
+pub(crate) fn plan_watched(
+    session: &Session<'_>,
+    watch: &mut dyn FnMut(&[Admission], &Transcript, &transcript::Record),
+) -> (Plan, Option<Evidence>) {
     let Ok(reading) = session.ledger.read() else {
-        return Plan { reading: None, verdict: nothing(Withheld::LedgerUnreadable) };
+        return (Plan { reading: None, verdict: nothing(Withheld::LedgerUnreadable) }, None);
     };
     let admissions = open_admissions(&reading.records);
-    let evidence = Some(session).filter(|_| !admissions.is_empty()).and_then(|session| weigh(session, &admissions));
+    // Most loads find nothing open and never look at the transcript.
+    let evidence = match &admissions[..] {
+        [] => None,
+        open => weigh(session, open, &mut |transcript, record| watch(open, transcript, record)),
+    };
     let verdict = judge(&reading.records, evidence.as_ref());
-    Plan { reading: Some(reading), verdict }
+    (Plan { reading: Some(reading), verdict }, evidence)
 }
 
 impl Plan {
@@ -95,10 +108,14 @@ impl Settled {
     }
 }
 
-/// What the transcript says; none when it does not load. Most loads find nothing open and never come here.
-fn weigh(session: &Session<'_>, admissions: &[Admission]) -> Option<Evidence> {
+/// What the transcript says; none when it does not load.
+fn weigh(
+    session: &Session<'_>,
+    admissions: &[Admission],
+    watch: &mut dyn FnMut(&Transcript, &transcript::Record),
+) -> Option<Evidence> {
     let transcript = transcript::open(session.transcript, session.session_id, session.workspace).ok()?;
-    Evidence::gather(&transcript, session.session_id, admissions, WINDOW_BYTES)
+    Evidence::gather_watched(&transcript, session.session_id, admissions, WINDOW_BYTES, watch)
 }
 
 fn nothing(reason: Withheld) -> Verdict {

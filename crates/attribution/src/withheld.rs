@@ -118,6 +118,74 @@ impl Withheld {
     }
 }
 
+impl Withheld {
+    /// What would resolve it, as a sentence for whoever has to go on. Of most reasons it says that nothing can, or only
+    /// what may still be on its way.
+    #[must_use]
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::LedgerUnreadable => "make what is in the ledger's place a file that can be read, and ask again",
+            Self::NoDangling => "there is nothing to resolve",
+            Self::SeveralDangling => {
+                "only a turn result with the prompt's own id tells them apart: if the session's host still runs it may \
+                 yet write one, so ask again; otherwise nothing can"
+            }
+            Self::AttributionGuard => {
+                "only a turn result from after this admission could tell: what else is written may belong to an earlier use \
+                 of the id, or to another prompt; without one, nothing can"
+            }
+            Self::NoTranscript => {
+                "bring the transcript back, or name the workspace in which it was begun; without it, nothing can"
+            }
+            Self::MarkerAbsent => {
+                "bring back the transcript as it was at the admission; if it was rewound or cut since then, nothing can"
+            }
+            Self::MarkerNothingAfter => {
+                "if the session's host still runs, what the agent says next may tell, so ask again; otherwise nothing can: \
+                 whether the agent ever had the prompt left no trace"
+            }
+            Self::DeadlineFence => {
+                "only a turn result with the prompt's own id could tell: in this session nothing is concluded from the end \
+                 of the transcript any more; without one, nothing can"
+            }
+            Self::CompressionFence => {
+                "only a turn result with the prompt's own id could tell: what the turn wrote may be in the summary alone; \
+                 without one, nothing can"
+            }
+            Self::NoVisibleWrite => {
+                "if the session's host still runs, what the agent says next may tell, so ask again; otherwise nothing can: \
+                 there is nothing to judge by"
+            }
+            Self::SameMsAsAdmission => {
+                "nothing can, unless the agent still writes: of two things in one millisecond nobody knows which was \
+                 first"
+            }
+            Self::TailBeforeAdmission => {
+                "if the session's host still runs, what the agent says next may tell, so ask again; otherwise nothing can: \
+                 the end of the transcript was written before the prompt came"
+            }
+            Self::SameMsAsOtherTerminal => {
+                "nothing can, unless the agent still writes: of two things in one millisecond nobody knows which was \
+                 first, and what was said last may be the other prompt's"
+            }
+            Self::TailBeforeOtherTerminal => {
+                "only a turn result with the prompt's own id could tell: what was said last may be the other prompt's; \
+                 without one, nothing can"
+            }
+            Self::HistoryUnreadable => "mend the damaged record from a copy and ask again; without a copy, nothing can",
+            Self::TailIsNoAnswer => {
+                "if the session's host still runs, what the agent says next may tell, so ask again; otherwise nothing can: \
+                 what stands last is neither a question nor an answer"
+            }
+            Self::ForeignPrompt => {
+                "only a turn result with the prompt's own id could tell: what stands last was written for another prompt; \
+                 without one, nothing can"
+            }
+            Self::LedgerChanged => "ask again: what was appended meanwhile may say more",
+        }
+    }
+}
+
 impl fmt::Display for Withheld {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())

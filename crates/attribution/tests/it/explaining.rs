@@ -1,15 +1,12 @@
-//! The explanation, for a program and for a person.
+//! The explanation for a program.
 
+use attribution::Standing;
 use serde_json::{Value, json};
 
 use crate::story::Story;
 
 fn explained(words: &str) -> Value {
     serde_json::from_str(&Story::new(words).files().explain().to_json()).unwrap()
-}
-
-fn report(words: &str) -> String {
-    Story::new(words).files().explain().to_string()
 }
 
 #[test]
@@ -66,21 +63,6 @@ fn nothing_is_written_by_an_explanation() {
     let files = story.files();
     let explanation = files.explain();
     assert_eq!(files.ledger_bytes(), story.ledger.as_bytes());
-    assert!(explanation.is_settled() && !explanation.is_unreadable());
+    assert_eq!(explanation.plan.standing(), Standing::Resolvable);
     assert_eq!(explanation.plan.apply(files.ledger(), 7).appended.len(), 1);
-}
-
-#[test]
-fn a_person_is_told_why() {
-    assert_eq!(
-        report("A+ ? !"),
-        "ledger: 1 records, 0 lines dropped\ntranscript: 2 records on the active branch\nhistory: nothing is left open\n\
-         A: completed (reconstructed_from_transcript), because the transcript ends with an answer\n"
-    );
-    assert!(report("A+ B+ ? !").ends_with(
-        "A: stays unknown, because several prompts are open, and nothing says whose the end of the transcript is \
-         (several_dangling)\nB: stays unknown, because several prompts are open, and nothing says whose the end of the \
-         transcript is (several_dangling)\n"
-    ));
-    assert!(report("A+ A=done").ends_with("no prompt is open\n"));
 }

@@ -11,5 +11,6 @@ mod files;
 mod formats;
 mod identity;
 mod readings;
+mod reports;
 mod story;
 mod torn;

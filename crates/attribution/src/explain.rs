@@ -8,7 +8,7 @@ mod seen;
 mod words;
 
 pub use report::{Report, report};
-pub use words::printable;
+pub use words::{printable, printable_path};
 
 use ledger::{Record, recent_terminals};
 use transcript::{Classified, HistoryTail, Transcript, WINDOW_BYTES};

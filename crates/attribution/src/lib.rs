@@ -14,7 +14,7 @@ mod withheld;
 
 pub use admission::{Admission, open_admissions};
 pub use evidence::{Evidence, Write};
-pub use explain::{Explanation, Report, Standing, explain, printable, report};
+pub use explain::{Explanation, Report, Standing, explain, printable, printable_path, report};
 pub use judge::{Basis, DAEMON_LOST, RECONSTRUCTED, Settled, Verdict, judge};
 pub use reconcile::{Plan, Reconciliation, Session, plan, reconcile};
 pub use withheld::Withheld;

@@ -1,11 +1,13 @@
 //! The very records on which a verdict turned. It looks up and does not judge: which check failed is the judge's word.
 
+use std::path::Path;
+
 use ledger::Record;
 use transcript::{Absent, Interruption, Message, Role, Transcript, classify};
 
 use super::report::{Report, is_late};
 use super::seen::Sighting;
-use super::words::{count, ended, ending, list, moment, printable};
+use super::words::{count, ended, ending, list, moment, printable, printable_path};
 use crate::admission::Admission;
 use crate::evidence::Evidence;
 use crate::judge::Basis;
@@ -16,10 +18,10 @@ use crate::withheld::Withheld;
 pub(super) fn absence(session: &Session<'_>) -> String {
     match transcript::check(session.transcript, session.session_id, session.workspace) {
         Err(Absent::ForeignWorkspace) => {
-            let workspace = printable(&session.workspace.to_string_lossy());
+            let workspace = printable_path(session.workspace);
             let found = first_folder(session).map_or_else(
                 || "does not say where it was written".to_owned(),
-                |cwd| format!("was written in {}", printable(&cwd)),
+                |cwd| format!("was written in {}", printable_path(Path::new(&cwd))),
             );
             format!("the workspace is {workspace}, and the transcript's first record {found}")
         }

@@ -6,7 +6,7 @@ use ledger::{Fact, Reading, Record};
 
 use super::page::Page;
 use super::seen::Seen;
-use super::words::{count, ended, ending, list, moment, printable};
+use super::words::{count, ended, ending, list, moment, printable, printable_path};
 use super::{Standing, cause};
 use crate::admission::{Admission, open_admissions};
 use crate::evidence::Evidence;
@@ -43,7 +43,7 @@ pub fn report(session: &Session<'_>) -> Report {
         (Ok(_), None) if !admissions.is_empty() => Some((cause::absence(session), session.transcript)),
         (Ok(_), _) => None,
     };
-    let absence = absence.map(|(why, path)| (why, printable(&path.to_string_lossy())));
+    let absence = absence.map(|(why, path)| (why, printable_path(path)));
     Report { plan, session_id: session.session_id.to_owned(), admissions, evidence, seen, absence }
 }
 

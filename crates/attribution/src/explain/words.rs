@@ -1,12 +1,15 @@
 //! Ids, times and counts as a terminal may show them.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use ledger::{Fact, Record, Terminal};
 use transcript::iso_text;
 
-/// Columns of one id or path. Ids have 36; a path that is cut is still found by its beginning.
-const SHOWN_COLUMNS_MAX: usize = 80;
+/// Columns of one id or name. Ids have 36; one that is cut shows how long it is.
+const NAME_COLUMNS_MAX: usize = 80;
+/// Columns of a path. It is there to be copied, so that only an absurd one is cut.
+const PATH_COLUMNS_MAX: usize = 1_024;
 /// Names that are listed before the rest is only counted.
 const LISTED_MAX: usize = 3;
 
@@ -14,8 +17,18 @@ const LISTED_MAX: usize = 3;
 /// the direction of writing is escaped, and a text of more than 80 columns is cut.
 #[must_use]
 pub fn printable(text: &str) -> String {
+    shown(text, NAME_COLUMNS_MAX)
+}
+
+/// The same of a path, which is cut much later.
+#[must_use]
+pub fn printable_path(path: &Path) -> String {
+    shown(&path.to_string_lossy(), PATH_COLUMNS_MAX)
+}
+
+fn shown(text: &str, columns_max: usize) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/@+".contains(&byte);
-    if !text.is_empty() && text.len() <= SHOWN_COLUMNS_MAX && text.bytes().all(is_plain) {
+    if !text.is_empty() && text.len() <= columns_max && text.bytes().all(is_plain) {
         return text.to_owned();
     }
     let (mut shown, mut columns) = (String::from("\""), 0);
@@ -23,7 +36,7 @@ pub fn printable(text: &str) -> String {
         let before = shown.len();
         push_safely(&mut shown, letter);
         columns += shown[before..].chars().count();
-        if columns > SHOWN_COLUMNS_MAX {
+        if columns > columns_max {
             shown.truncate(before);
             let _ = write!(shown, "…\" ({} bytes)", text.len());
             return shown;

@@ -155,12 +155,15 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What is said holds if nothing of the session runs any more: of a live session its daemon knows better.
+What is said holds if nothing of the session runs any more: of a live one its daemon
+knows better.
 
-A folder: every session below it that has a ledger, archived ones too, then one line that counts them.
-Each session's workspace is the one its transcript was begun in, unless --workspace is given. With --json
-one object a line, led by session, ledger, transcript, workspace and archived. With --apply a session that
-is live is skipped, and has \"skipped\":\"live\" in its object.
+A folder stands for every session below it that has a ledger, archived ones too. The
+ones in which something is open are explained, and a last line counts them all. Each
+session's workspace is the one its transcript was begun in, unless --workspace is
+given. With --json there is one object a line for every session, led by `session`,
+`ledger`, `transcript`, `workspace` and `archived`. With --apply a session that is
+live is skipped; its object says `\"skipped\":\"live\"`.
 
 Exit status, of several sessions the worst:
   0  nothing open, or all of it resolvable

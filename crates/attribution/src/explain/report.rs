@@ -1,5 +1,6 @@
 //! The explanation for a person: which prompts are open, what the two files show, and what follows for each.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use ledger::{Fact, Reading, Record};
@@ -14,6 +15,8 @@ use crate::judge::DEADLINE_EXCEEDED;
 use crate::reconcile::{Plan, Session, plan_watched};
 use crate::withheld::Withheld;
 
+/// Open prompts that have a paragraph of their own: more than that is for a program to read.
+const PROMPTS_TOLD_MAX: usize = 100;
 /// What follows from not knowing.
 const UNKNOWN_ADVICE: &str =
     "ask whoever sent it, and treat it as unknown: do not send it again without checking what it did";
@@ -64,8 +67,11 @@ impl fmt::Display for Report {
             self.show_transcript(&mut page);
         }
         let mut first_unknown = None;
-        for admission in &self.admissions {
+        for admission in self.admissions.iter().take(PROMPTS_TOLD_MAX) {
             self.show_prompt(&mut page, admission, &mut first_unknown);
+        }
+        if let Some(left_off @ 1..) = self.admissions.len().checked_sub(PROMPTS_TOLD_MAX) {
+            page.heading(&format!("{} not told here: --json lists them all", count(left_off, "more open prompt")));
         }
         formatter.write_str(&page.finish())
     }
@@ -100,7 +106,8 @@ impl Report {
         if self.admissions.is_empty() {
             return;
         }
-        let is_other = |record: &&Record| self.admissions.iter().all(|open| open.prompt_id != record.prompt_id);
+        let open: HashSet<_> = self.admissions.iter().map(|open| open.prompt_id.as_str()).collect();
+        let is_other = |record: &&Record| !open.contains(record.prompt_id.as_str());
         let others: Vec<_> = records.iter().filter(|record| !record.is_in_flight()).filter(is_other).collect();
         let latest = others.iter().copied().max_by(|a, b| a.at_ms.total_cmp(&b.at_ms));
         if let Some(latest) = latest {
@@ -116,8 +123,9 @@ impl Report {
 
     fn show_transcript(&self, page: &mut Page) {
         let Some(evidence) = &self.evidence else {
-            page.row("transcript", "none that loads");
-            page.row("", self.absence.as_ref().map_or("", |(_, path)| path));
+            let (why, path) = self.absence.clone().unwrap_or_default();
+            page.row("transcript", &format!("none that loads: {why}"));
+            page.row("", &path);
             return;
         };
         let records = count(self.seen.records, "record");
@@ -127,7 +135,9 @@ impl Report {
             page.row("", &format!("asked last: {}", asked.asked()));
         }
         if let Some(written) = &self.seen.last_write {
-            page.row("", &format!("said last: {}", written.told()));
+            let is_question = self.seen.last_prompt.as_ref().is_some_and(|asked| asked.place == written.place);
+            let told = if is_question { "the same record".to_owned() } else { written.told() };
+            page.row("", &format!("said last: {told}"));
         }
         if let Some(compressed) = self.seen.compression() {
             page.row("", &format!("replaced by a summary up to {}", compressed.told()));

@@ -10,6 +10,8 @@ use transcript::iso_text;
 const NAME_COLUMNS_MAX: usize = 80;
 /// Columns of a path. It is there to be copied, so that only an absurd one is cut.
 const PATH_COLUMNS_MAX: usize = 1_024;
+/// Beyond every date, a number is given by its size: its digits would fill lines.
+const SPELLED_MS_MAX: f64 = 1e18;
 /// Names that are listed before the rest is only counted.
 const LISTED_MAX: usize = 3;
 
@@ -65,7 +67,8 @@ pub(super) fn moment(at_ms: f64) -> String {
     // Saturates; what does not come back the same has no date.
     let whole = at_ms.floor() as u64;
     let is_dated = whole as f64 == at_ms.floor();
-    iso_text(whole).filter(|_| is_dated).unwrap_or_else(|| format!("{at_ms} ms since 1970"))
+    let number = || if at_ms.abs() < SPELLED_MS_MAX { format!("{at_ms}") } else { format!("{at_ms:e}") };
+    iso_text(whole).filter(|_| is_dated).unwrap_or_else(|| format!("{} ms since 1970", number()))
 }
 
 /// `1 record`, `2 records`.
@@ -149,7 +152,8 @@ mod tests {
             (0.0, "1970-01-01T00:00:00.000Z"),
             (-5.0, "-5 ms since 1970"),
             (-0.5, "-0.5 ms since 1970"),
-            (1e300, &format!("{} ms since 1970", 1e300)),
+            (1e17, "100000000000000000 ms since 1970"),
+            (-1.5e300, "-1.5e300 ms since 1970"),
         ] {
             assert_eq!(moment(at_ms), shown);
         }

@@ -19,7 +19,7 @@ const WORKTREES: &str = ".qwen/worktrees";
 #[derive(Debug)]
 pub(super) struct Files {
     pub(super) session_id: String,
-    pub(super) workspace: PathBuf,
+    workspace: PathBuf,
     pub(super) transcript: PathBuf,
     pub(super) ledger: Ledger,
     /// Whoever writes the session holds this, also when it is archived.
@@ -66,6 +66,11 @@ impl Files {
         })
     }
 
+    /// The workspace, if it is known.
+    pub(super) fn known_workspace(&self) -> Option<&Path> {
+        Some(self.workspace.as_path()).filter(|workspace| workspace.is_absolute())
+    }
+
     pub(super) fn session(&self) -> Session<'_> {
         Session {
             ledger: &self.ledger,
@@ -77,19 +82,20 @@ impl Files {
 }
 
 /// The workspace that a daemon must serve to find this transcript in this folder. The folder's name stands for many
-/// workspaces and the transcript's first record names one; where the two do not fit, no daemon would load it, and the
-/// name of the folder is no workspace in which anything was begun.
+/// workspaces and the transcript's first record names one. Where the two do not fit no daemon would load it; then, and
+/// where there is no transcript, it is a relative path, in which nothing is begun.
 fn begun_in(transcript: &Path, chats: &Path) -> PathBuf {
     let name = chats.parent().filter(|_| chats.ends_with(CHATS)).and_then(Path::file_name);
     let fits = |workspace: &&Path| name.is_none_or(|name| *layout::project_dir_name(workspace) == *name);
     let cwd = first_cwd(transcript);
-    let candidates = cwd.iter().flat_map(|cwd| [Some(cwd.as_path()), owner_of_worktree(cwd)]).flatten();
-    candidates.into_iter().find(fits).map_or_else(|| name.map(PathBuf::from).unwrap_or_default(), Path::to_owned)
+    let mut candidates = cwd.iter().flat_map(|cwd| [Some(cwd.as_path()), owner_of_worktree(cwd)]).flatten();
+    let found = candidates.find(fits);
+    found.map_or_else(|| name.map(PathBuf::from).unwrap_or_default(), Path::to_owned)
 }
 
 fn first_cwd(transcript: &Path) -> Option<PathBuf> {
     let first = Transcript::open(transcript).ok()??.first_record().ok()??;
-    first.cwd.filter(|cwd| !cwd.is_empty()).map(PathBuf::from)
+    first.cwd.map(PathBuf::from).filter(|cwd| cwd.is_absolute())
 }
 
 /// The workspace that a folder is a worktree of, by its place.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use attribution::{Standing, printable, printable_path};
-use serde_json::json;
+use serde_json::{Value, json};
 use transcript::LockError;
 
 use super::files::Files;
@@ -94,7 +94,7 @@ fn object(files: &Files, skipped: Option<&str>, explanation: &str) -> String {
         json!(files.session_id),
         text(files.ledger.path()),
         text(&files.transcript),
-        text(&files.workspace),
+        files.known_workspace().map_or(Value::Null, text),
         files.is_archived,
         explanation.strip_prefix('{').unwrap_or(explanation),
     )

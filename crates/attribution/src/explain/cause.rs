@@ -14,6 +14,12 @@ use crate::judge::Basis;
 use crate::reconcile::Session;
 use crate::withheld::Withheld;
 
+/// Why the ledger is not read, as far as it is still so.
+pub(super) fn unreadable(session: &Session<'_>) -> String {
+    let error = session.ledger.read().err().map(|error| error.to_string());
+    error.unwrap_or_else(|| Withheld::LedgerUnreadable.explanation().to_owned())
+}
+
 /// Why no transcript loads, with what was found in its place.
 pub(super) fn absence(session: &Session<'_>) -> String {
     match transcript::check(session.transcript, session.session_id, session.workspace) {

@@ -41,10 +41,10 @@ pub fn report(session: &Session<'_>) -> Report {
     let mut seen = Seen::default();
     let (plan, evidence) = plan_watched(session, &mut |open, transcript, record| seen.look(open, transcript, record));
     let admissions = plan.reading.as_ref().map_or_else(Vec::new, |reading| open_admissions(&reading.records));
-    let absence = match (session.ledger.read(), &evidence) {
-        (Err(error), _) => Some((error.to_string(), session.ledger.path())),
-        (Ok(_), None) if !admissions.is_empty() => Some((cause::absence(session), session.transcript)),
-        (Ok(_), _) => None,
+    let absence = match (&plan.reading, &evidence) {
+        (None, _) => Some((cause::unreadable(session), session.ledger.path())),
+        (Some(_), None) if !admissions.is_empty() => Some((cause::absence(session), session.transcript)),
+        (Some(_), _) => None,
     };
     let absence = absence.map(|(why, path)| (why, printable_path(path)));
     Report { plan, session_id: session.session_id.to_owned(), admissions, evidence, seen, absence }

@@ -142,6 +142,39 @@ fn no_line_is_wider_than_a_terminal() {
 }
 
 #[test]
+fn more_prompts_than_a_person_reads_are_counted() {
+    let admissions: Vec<_> = (0..102).map(|number| format!("P{number}+")).collect();
+    let report = Story::new(&admissions.join(" ")).files().report().to_string();
+    assert!(report.contains("102 open prompts, unknown\n") && report.contains("\nprompt P99: unknown\n"), "{report}");
+    assert!(report.ends_with("\n\n2 more open prompts not told here: --json lists them all\n"), "{report}");
+}
+
+#[test]
+fn a_damaged_result_is_not_named_as_the_one_that_decided() {
+    let report = Story::new("A+ A? ! A#done A#running").files().report().to_string();
+    assert!(report.contains("its own turn result says so: record r2,"), "{report}");
+}
+
+#[test]
+fn a_long_transcript_is_read_as_far_as_the_verdict_needs() {
+    let mut story = Story::new("? A+m A? !");
+    let filler = "x".repeat(100_000);
+    let lines: Vec<_> = story.transcript.lines().map(str::to_owned).collect();
+    let long = |number: usize| {
+        let parent = if number == 0 { "null".to_owned() } else { format!("\"f{}\"", number - 1) };
+        let line = lines[0].replace("\"r0\"", &format!("\"f{number}\"")).replace("null", &parent);
+        format!("{}\n", line.replace("a question", &filler))
+    };
+    let before: String = (0..70).map(long).collect();
+    story.transcript = format!("{before}{}", story.transcript.replacen("null", "\"f69\"", 1));
+    let (report, whole) = (story.files().report().to_string(), story.files().explain());
+    assert_eq!(whole.projection.unwrap().len(), 73);
+    let told = report.lines().find(|line| line.starts_with("  transcript")).unwrap();
+    let told = told.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap();
+    assert!(told < 60 && report.contains(" records at the end of the active branch"), "{report}");
+}
+
+#[test]
 fn a_name_that_is_made_to_mislead_is_shown_for_what_it_is() {
     let evil = "\u{1b}[2J\u{202e}completed\u{2066}\n";
     let hostile = serde_json::to_string(evil).unwrap();

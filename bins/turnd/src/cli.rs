@@ -164,6 +164,8 @@ session's workspace is the one its transcript was begun in, unless --workspace i
 given. With --json there is one object a line for every session, led by `session`,
 `ledger`, `transcript`, `workspace` and `archived`. With --apply a session that is
 live is skipped; its object says `\"skipped\":\"live\"`.
+A session that qwen-code's own daemon has live holds no lock that could be seen: end
+that daemon before --apply.
 
 Exit status, of several sessions the worst:
   0  nothing open, or all of it resolvable

@@ -305,8 +305,10 @@ fn links_that_lead_in_circles_are_followed_once() {
     symlink(store.chats().join("two.ledger.jsonl"), store.path().join("two.ledger.jsonl")).unwrap();
     let summary = "4 sessions: 2 nothing open, 1 resolvable, 1 unknown\n";
     assert_eq!(store.told(&[]).0, [UNKNOWN, ARCHIVED, summary].concat());
-    let linked = explain(&store.path().join("two.ledger.jsonl"), &[]);
-    assert!(stdout(&linked).starts_with("session two: 2 open prompts, unknown\n"), "{}", stdout(&linked));
+    let link = store.path().join("elsewhere.ledger.jsonl");
+    symlink(store.chats().join("archive/old.ledger.jsonl"), &link).unwrap();
+    let linked = stdout(&explain(&link, &[]));
+    assert!(linked.starts_with("session old: 1 open prompt, resolvable\n"), "{linked}");
 }
 
 #[test]

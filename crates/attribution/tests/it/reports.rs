@@ -21,12 +21,13 @@ A+ ? blind
 A+ B+ A? ! A#done B? B#cancelled
 B+ A+ B? ! B=done A? A#failed
 A+ B+ ? !
+A+ B+ A+ B=done ? !
 A+ B+ C+ D+ E+ A? ! A#done
 A=done A+ ? !
 A+ A? ! A#done A=done A+
 note A+m9 ? !
 ? ! A+m note
-B+ B=late C+ C=late A+ ? !
+B+ B=late C+ C=late D+ D=done A+ ? !
 A+ ? ! zip !
 note A+m ? zip !
 A+ remind
@@ -61,10 +62,28 @@ fn damaged() -> Vec<(&'static str, Files)> {
         ("the transcript is another session's", files(SESSION_ID, "another")),
         ("the transcript holds nothing usable", files("\"uuid\"", "\"ubid\"")),
         ("the last write has no time", files("2026-11-29T18:33:43", "yesterday")),
+        ("a summary has no time", undated_summary()),
+        ("the clock stepped back between two summaries", two_summaries()),
         ("a message is damaged", files("[{\"text\":\"an answer\"}]", "\"an answer\"")),
         ("the id is no text", files("\"A\"", "\"\\ud800\"")),
         ("a line of the ledger is torn", files("{\"at\"", "{\"v\":1,\"promptId\":\"B\"\n{\"at\"")),
     ]
+}
+
+/// Without a marker a summary that nobody can date counts as later than the admission.
+fn undated_summary() -> Files {
+    let story = Story::new("zip A+ ? !");
+    let files = story.files();
+    files.write_transcript(story.transcript.replacen("2026-11-29T18:33:41", "yesterday", 1).as_bytes());
+    files
+}
+
+/// With a marker the place counts and not the time: the newer summary of the two has the earlier time.
+fn two_summaries() -> Files {
+    let story = Story::new("note A+m ? zip zip !");
+    let files = story.files();
+    files.write_transcript(story.transcript.replacen("2026-11-29T18:33:45", "2026-11-29T18:33:40", 1).as_bytes());
+    files
 }
 
 fn all() -> Vec<(String, Files)> {
@@ -146,6 +165,7 @@ fn more_prompts_than_a_person_reads_are_counted() {
     let admissions: Vec<_> = (0..102).map(|number| format!("P{number}+")).collect();
     let report = Story::new(&admissions.join(" ")).files().report().to_string();
     assert!(report.contains("102 open prompts, unknown\n") && report.contains("\nprompt P99: unknown\n"), "{report}");
+    assert!(!report.contains("prompt P100: "), "{report}");
     assert!(report.ends_with("\n\n2 more open prompts not told here: --json lists them all\n"), "{report}");
 }
 

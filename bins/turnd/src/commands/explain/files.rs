@@ -90,7 +90,7 @@ fn begun_in(transcript: &Path, chats: &Path) -> PathBuf {
     let cwd = first_cwd(transcript);
     let mut candidates = cwd.iter().flat_map(|cwd| [Some(cwd.as_path()), owner_of_worktree(cwd)]).flatten();
     let found = candidates.find(fits);
-    found.map_or_else(|| name.map(PathBuf::from).unwrap_or_default(), Path::to_owned)
+    found.map_or_else(|| PathBuf::from(name.unwrap_or(OsStr::new("unknown"))), Path::to_owned)
 }
 
 fn first_cwd(transcript: &Path) -> Option<PathBuf> {
@@ -139,6 +139,8 @@ mod tests {
     #[test]
     fn a_transcript_in_the_folder_of_another_workspace_is_nobodys() {
         assert_eq!(begun("projects/-ws/chats", "/other"), Path::new("-ws"));
+        assert_eq!(begun("a/copy", "other"), Path::new("unknown"), "a workspace is a whole path");
+        assert_eq!(begun("a/copy", ""), Path::new("unknown"));
     }
 
     #[test]

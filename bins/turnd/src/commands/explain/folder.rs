@@ -142,3 +142,24 @@ impl fmt::Display for Tally {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_written_down_is_not_resolved() {
+        let mut tally = Tally { is_applied: true, ..Tally::default() };
+        tally.count(Standing::Resolvable, Outcome::Failed);
+        tally.count(Standing::Resolvable, Outcome::Known);
+        tally.count(Standing::Unreadable, Outcome::Failed);
+        assert_eq!(tally.to_string(), "3 sessions: 0 nothing open, 1 resolved, 0 unknown, 2 failed");
+    }
+
+    #[test]
+    fn one_session_is_no_plural_and_a_plan_resolves_nothing() {
+        let mut tally = Tally::default();
+        tally.count(Standing::Resolvable, Outcome::Known);
+        assert_eq!(tally.to_string(), "1 session: 0 nothing open, 1 resolvable, 0 unknown");
+    }
+}

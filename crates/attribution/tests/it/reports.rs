@@ -63,7 +63,8 @@ fn damaged() -> Vec<(&'static str, Files)> {
         ("the transcript holds nothing usable", files("\"uuid\"", "\"ubid\"")),
         ("the last write has no time", files("2026-11-29T18:33:43", "yesterday")),
         ("a summary has no time", undated_summary()),
-        ("the clock stepped back between two summaries", two_summaries()),
+        ("the clock stepped back between two summaries", two_summaries("note A+m ? zip zip !")),
+        ("the same without a marker", two_summaries("note A+ ? zip zip !")),
         ("a message is damaged", files("[{\"text\":\"an answer\"}]", "\"an answer\"")),
         ("the id is no text", files("\"A\"", "\"\\ud800\"")),
         ("a line of the ledger is torn", files("{\"at\"", "{\"v\":1,\"promptId\":\"B\"\n{\"at\"")),
@@ -78,9 +79,9 @@ fn undated_summary() -> Files {
     files
 }
 
-/// With a marker the place counts and not the time: the newer summary of the two has the earlier time.
-fn two_summaries() -> Files {
-    let story = Story::new("note A+m ? zip zip !");
+/// The newer summary of the two has a time from before the admission. With a marker the place counts, without one the time.
+fn two_summaries(words: &str) -> Files {
+    let story = Story::new(words);
     let files = story.files();
     files.write_transcript(story.transcript.replacen("2026-11-29T18:33:45", "2026-11-29T18:33:40", 1).as_bytes());
     files

@@ -67,8 +67,15 @@ fn damaged() -> Vec<(&'static str, Files)> {
         ("the same without a marker", two_summaries("note A+ ? zip zip !")),
         ("a message is damaged", files("[{\"text\":\"an answer\"}]", "\"an answer\"")),
         ("the id is no text", files("\"A\"", "\"\\ud800\"")),
-        ("a line of the ledger is torn", files("{\"at\"", "{\"v\":1,\"promptId\":\"B\"\n{\"at\"")),
+        ("a line of the ledger is torn", torn_ledger()),
     ]
+}
+
+fn torn_ledger() -> Files {
+    let story = Story::new("A+ ? !");
+    let files = story.files();
+    files.write_ledger(format!("{{\"v\":1,\"promptId\":\"B\"\n{}", story.ledger).as_bytes());
+    files
 }
 
 /// Without a marker a summary that nobody can date counts as later than the admission.

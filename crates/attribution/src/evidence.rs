@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use transcript::{History, HistoryTail, Kind, Payload, Record, Snapshot, Transcript, TurnResult, Unreadable};
+use transcript::{History, HistoryTail, Kind, Message, Payload, Record, Snapshot, Transcript, TurnResult, Unreadable};
 
 use crate::admission::Admission;
 
@@ -22,6 +22,9 @@ pub struct Evidence {
     /// The prompt that the newest real user record is stamped with; the outer option is whether there is such a record,
     /// wherever it stands: what a turn wrote late is not the next one's, even when that one's admission came between.
     pub last_prompt: Option<Option<String>>,
+    /// The same, where a note on background work that carries no stamp is passed over: it looks like a prompt, and the session
+    /// may have written it into the turn of the prompt before it.
+    pub last_question: Option<Option<String>>,
     /// The end of the model's history.
     pub history: Result<History, Unreadable>,
     compressions: Compressions,
@@ -91,6 +94,7 @@ impl Evidence {
         loop {
             let Some(record) = branch.next_record().ok()? else {
                 gathering.history.reach_the_beginning();
+                branch.prompt_before_cut().into_iter().for_each(|prompt| gathering.take_last_prompt(prompt));
                 break;
             };
             watch(transcript, &record);
@@ -122,15 +126,18 @@ impl Evidence {
     }
 
     /// Whether the history was replaced after the admission: by position when it has a marker, else by time, where a
-    /// snapshot that nobody can date counts as later.
+    /// snapshot that nobody can date counts as later, and by position behind the prompt's own record, whatever the clock says.
     #[must_use]
     pub fn is_compressed_since(&self, admission: &Admission) -> bool {
         match self.marker_place(admission) {
             Some(Some(marker)) => self.compressions.newest.is_some_and(|place| place < marker),
             Some(None) => self.compressions.newest.is_some(),
             None => {
-                let latest_ms = self.compressions.latest_ms;
-                self.compressions.has_undated || latest_ms.is_some_and(|at_ms| at_ms as f64 >= admission.at_ms)
+                let compressions = &self.compressions;
+                let own = self.by_prompt.get(&admission.prompt_id).and_then(|evidence| evidence.stamped);
+                compressions.has_undated
+                    || compressions.latest_ms.is_some_and(|at_ms| at_ms as f64 >= admission.at_ms)
+                    || own.zip(compressions.newest).is_some_and(|(own, place)| place < own.place)
             }
         }
     }
@@ -154,15 +161,24 @@ impl Evidence {
         }
     }
 
+    /// Whether the branch holds a result with the prompt's id and nothing says that it is of this admission: the admission
+    /// has no marker, and the clock puts something behind the result before it.
+    #[must_use]
+    pub fn has_doubtful_result(&self, admission: &Admission) -> bool {
+        let result = self.by_prompt.get(&admission.prompt_id).and_then(|evidence| evidence.result.as_ref());
+        admission.marker.is_none() && result.is_some() && self.exact_result(admission).is_none()
+    }
+
     /// Whether the branch shows another prompt where the admission's turn should be (evidence rules, section 5): the last
-    /// real user record is stamped with another id, or it is not stamped and stands behind the admission's own.
+    /// real user record is stamped with another id, or it is not stamped and stands behind the admission's own. A note that
+    /// only looks like a prompt counts both ways.
     #[must_use]
     pub fn shows_foreign_prompt(&self, admission: &Admission) -> bool {
-        match &self.last_prompt {
-            Some(Some(stamp)) => *stamp != admission.prompt_id,
-            Some(None) => self.shows_own_prompt(admission),
-            None => false,
-        }
+        let is_foreign = |last: &Option<String>| match last {
+            Some(stamp) => *stamp != admission.prompt_id,
+            None => self.shows_own_prompt(admission),
+        };
+        [&self.last_prompt, &self.last_question].into_iter().flatten().any(is_foreign)
     }
 
     /// Whether a real user record behind the admission is stamped with its id.
@@ -189,6 +205,7 @@ impl Gathering {
             last_visible: None,
             last_write: None,
             last_prompt: None,
+            last_question: None,
             history: Err(Unreadable),
             compressions: Compressions::default(),
             by_prompt: admissions.iter().map(|open| (open.prompt_id.clone(), PromptEvidence::default())).collect(),
@@ -208,7 +225,7 @@ impl Gathering {
         self.history.is_complete()
             && self.open_markers.is_empty()
             && self.open_since_ms.is_none()
-            && self.evidence.last_prompt.is_some()
+            && self.evidence.last_question.is_some()
     }
 
     /// Takes the next record towards the beginning. None when the file cannot be read.
@@ -255,7 +272,17 @@ impl Gathering {
         if let Some(evidence) = record.prompt_id.as_ref().and_then(|id| self.evidence.by_prompt.get_mut(id)) {
             evidence.stamped.get_or_insert(self.moment);
         }
+        self.take_last_prompt(record);
+    }
+
+    /// Takes the newest prompt, unless there was one. A branch that is cut may begin in the middle of a turn; then the turn
+    /// is that of the prompt that stands before the cut in the file.
+    fn take_last_prompt(&mut self, record: &Record) {
         self.evidence.last_prompt.get_or_insert_with(|| record.prompt_id.clone());
+        let is_note = record.message.as_ref().is_some_and(Message::is_notification);
+        if !is_note || record.prompt_id.is_some() {
+            self.evidence.last_question.get_or_insert_with(|| record.prompt_id.clone());
+        }
     }
 
     fn take_compression(&mut self, record: &Record) {

@@ -106,11 +106,12 @@ fn infer(
     check_time(records, target, evidence, settled)?;
     let history = evidence.history.as_ref().map_err(|_| Withheld::HistoryUnreadable)?;
     let basis = weigh(history, evidence)?;
-    // An id that may have been another one when it was written must not be answered for.
     if evidence.shows_foreign_prompt(target) {
         return Err(Withheld::ForeignPrompt);
     }
-    if !target.has_exact_id {
+    // An id that may have been another one when it was written must not be answered for, nor one whose result is there and
+    // may be of another admission: the end of the history might say something else than the result.
+    if !target.has_exact_id || evidence.has_doubtful_result(target) {
         return Err(Withheld::AttributionGuard);
     }
     Ok(Settled { prompt_id: target.prompt_id.clone(), fact: basis.fact(), basis })

@@ -10,6 +10,8 @@ mod evidence;
 mod explain;
 mod judge;
 mod reconcile;
+#[cfg(feature = "strategies")]
+pub mod strategies;
 mod withheld;
 
 pub use admission::{Admission, open_admissions};

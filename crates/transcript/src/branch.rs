@@ -84,6 +84,10 @@ pub struct Branch<'a> {
     wanted: Option<String>,
     is_beyond_window: bool,
     is_cut: bool,
+    /// Where the record begins that was given out last.
+    given_from: u64,
+    /// The newest prompt that was passed by on the search for a parent.
+    passed_prompt: Option<Record>,
 }
 
 impl<'a> Branch<'a> {
@@ -95,6 +99,8 @@ impl<'a> Branch<'a> {
             wanted: None,
             is_beyond_window: false,
             is_cut: false,
+            given_from: transcript.length,
+            passed_prompt: None,
         };
         let window_start = transcript.length.saturating_sub(window_bytes);
         let mut last = None;
@@ -129,6 +135,16 @@ impl<'a> Branch<'a> {
         self.is_cut
     }
 
+    /// The newest prompt in the file that stands before the record at which the branch was cut; none when it was not. What is
+    /// left of a turn that lost its beginning may be this one's.
+    #[must_use]
+    pub fn prompt_before_cut(&self) -> Option<&Record> {
+        let in_window = self.window.values().filter(|record| record.is_real_prompt());
+        let in_window = in_window.filter(|record| record.span.start < self.given_from);
+        let newest = in_window.max_by_key(|record| record.span.start).or(self.passed_prompt.as_ref());
+        newest.filter(|_| self.is_cut)
+    }
+
     /// The one session that everything read so far belongs to; none when there are several, or nothing was usable.
     #[must_use]
     pub fn session_id(&self) -> Option<&str> {
@@ -154,6 +170,8 @@ impl<'a> Branch<'a> {
             self.is_cut = true;
             return Ok(None);
         };
+        self.given_from = record.span.start;
+        self.passed_prompt = None;
         if !self.is_beyond_window {
             self.given.insert(wanted);
         }
@@ -175,6 +193,9 @@ impl<'a> Branch<'a> {
         self.is_beyond_window = true;
         while let Some(mut record) = self.records.next_on_branch()? {
             if record.uuid != wanted {
+                if self.passed_prompt.is_none() && record.is_real_prompt() {
+                    self.passed_prompt = Some(record);
+                }
                 continue;
             }
             while let Some(piece) = self.records.next_if(|earlier| earlier.uuid == wanted)? {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::files::{Files, NOW_MS};
 
-const CASES: &str = include_str!("../../../../fixtures/evidence/cases.jsonl");
+pub(crate) const CASES: &str = include_str!("../../../../fixtures/evidence/cases.jsonl");
 
 struct Case {
     id: String,

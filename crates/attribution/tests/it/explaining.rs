@@ -3,10 +3,10 @@
 use attribution::Standing;
 use serde_json::{Value, json};
 
-use crate::story::Story;
+use crate::told;
 
 fn explained(words: &str) -> Value {
-    serde_json::from_str(&Story::new(words).files().explain().to_json()).unwrap()
+    serde_json::from_str(&told::files(&told::story(words).remains()).explain().to_json()).unwrap()
 }
 
 #[test]
@@ -24,23 +24,29 @@ fn a_program_is_told_everything() {
         "evidence": "inferred",
         "terminals": null,
     });
-    assert_eq!(explained("note A+m ? !"), expected);
+    assert_eq!(explained("[note, A if marked, user, answer]"), expected);
 }
 
 #[test]
 fn the_parts_that_were_left_open_are_told() {
     let parts = json!([
-        {"functionResponse": {"id": "c1", "response": {"output": "x"}}},
+        {"functionResponse": {"id": "c1", "name": "ls", "response": {"output": "x"}}},
         {"text": "wait"},
     ]);
-    assert_eq!(explained("A+ ? call tool mid")["classify"], json!({"kind": "interrupted_prompt", "parts": parts}));
+    assert_eq!(
+        explained("[A if, user, call, tool, mid-turn]")["classify"],
+        json!({"kind": "interrupted_prompt", "parts": parts})
+    );
     let calls = json!([{"callId": "c1", "name": "ls"}]);
-    assert_eq!(explained("A+ ? call")["classify"], json!({"kind": "interrupted_turn", "danglingCalls": calls}));
+    assert_eq!(
+        explained("[A if, user, call]")["classify"],
+        json!({"kind": "interrupted_turn", "danglingCalls": calls})
+    );
 }
 
 #[test]
 fn a_result_is_told_from_an_inference() {
-    let explanation = explained("A+ B+ A? ! A#done B? !");
+    let explanation = explained("[A if, B if, A user, answer, A result completed, B user, answer]");
     assert_eq!(explanation["evidence"], "turn_result");
     assert_eq!(explanation["verdict"]["withheld"], "tail_before_other_terminal");
     assert_eq!(explanation["verdict"]["append"][0]["stopReason"], "max_tokens");
@@ -59,10 +65,10 @@ fn what_is_not_there_is_null() {
 
 #[test]
 fn nothing_is_written_by_an_explanation() {
-    let story = Story::new("A+ ? !");
-    let files = story.files();
+    let remains = told::story("[A if, user, answer]").remains();
+    let files = told::files(&remains);
     let explanation = files.explain();
-    assert_eq!(files.ledger_bytes(), story.ledger.as_bytes());
+    assert_eq!(files.ledger_bytes(), remains.ledger);
     assert_eq!(explanation.plan.standing(), Standing::Resolvable);
     assert_eq!(explanation.plan.apply(files.ledger(), 7).appended.len(), 1);
 }

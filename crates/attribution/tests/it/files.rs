@@ -1,6 +1,6 @@
 //! A session's files in a folder of their own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attribution::{Explanation, Plan, Reconciliation, Report, Session, explain, plan, report};
 use ledger::{Durability, Ledger};
@@ -43,11 +43,11 @@ impl Files {
     }
 
     pub(crate) fn write_ledger(&self, bytes: &[u8]) {
-        std::fs::write(self.ledger.path(), bytes).unwrap();
+        write(self.ledger.path(), bytes);
     }
 
     pub(crate) fn write_transcript(&self, bytes: &[u8]) {
-        std::fs::write(&self.transcript, bytes).unwrap();
+        write(&self.transcript, bytes);
     }
 
     pub(crate) fn make_ledger_a_folder(&self) {
@@ -86,4 +86,10 @@ impl Files {
     pub(crate) fn reconcile(&self) -> Reconciliation {
         attribution::reconcile(&self.session(), NOW_MS)
     }
+}
+
+/// Some file systems flush a file that is written anew, and none one that is new.
+fn write(path: &Path, bytes: &[u8]) {
+    let _ = std::fs::remove_file(path);
+    std::fs::write(path, bytes).unwrap();
 }

@@ -1,87 +1,33 @@
-//! The identity rules: a prompt's own result, and another prompt's turn.
+//! The identity rules, where they need more than a case: ids and results that no story can tell, and what the two rules
+//! together may do to a verdict.
 
+use attribution::strategies::{Deed, Entry, Event, Outcome, Story, What};
+use attribution::{Basis, Settled};
+use ledger::{Fact, Terminal};
 use proptest::prelude::*;
 
-use crate::story::{Story, verdict};
-
-fn check(words: &str, verdict: &str) {
-    assert_eq!(Story::new(words).verdict(), verdict, "{words}");
-}
-
-#[test]
-fn a_prompts_own_result_is_its_end() {
-    check("A+ A? ! A#done", "A=completed:max_tokens");
-    check("A+ A? A#cancelled", "A=cancelled:-");
-    check("A+ A? A#failed", "A=error:boom");
-    check("note A+m A? ! A#done", "A=completed:max_tokens");
-}
-
-#[test]
-fn it_holds_where_the_tail_would_say_nothing() {
-    check("A+ B+ A? ! A#done B?  B#cancelled", "A=completed:max_tokens B=cancelled:-");
-    check("B+ B=late A+ A? A#done", "A=completed:max_tokens");
-    check("A+ A? ! A#done zip", "A=completed:max_tokens");
-    check("A+ A? ! A#done remind", "A=completed:max_tokens");
-}
-
-#[test]
-fn the_newest_result_counts() {
-    check("A+ A? A#cancelled A#done", "A=completed:max_tokens");
-}
-
-#[test]
-fn a_result_before_the_marker_is_of_another_admission() {
-    check("A+ A? ! A#done A=done A+m", "attribution_guard");
-    check("A? ! A#done A+m", "marker_nothing_after");
-    check("A+ A? ! A#done A=done A+m A? A#cancelled", "A=cancelled:-");
-    // Without a marker nobody can say of which admission it is.
-    check("A+ A? ! A#done A=done A+", "attribution_guard");
-    check("A+ A? ! A=done A#done same A+", "attribution_guard");
-}
-
-#[test]
-fn a_result_of_nobody_is_nobodys_end() {
-    check("A+ ? ! B#done", "A=completed:reconstructed_from_transcript");
-    check("A+ ? ! A#running", "A=completed:reconstructed_from_transcript");
-}
-
-#[test]
-fn what_is_left_open_beside_a_result_ends_before_now() {
-    check("A+ B+ A? ! A#done B? !", "A=completed:max_tokens tail_before_other_terminal");
-    check("A+ B+ C+ A? ! A#done B? !", "A=completed:max_tokens several_dangling");
-}
-
-#[test]
-fn a_turn_stamped_with_another_prompt_is_not_this_ones() {
-    check("A+ A? !", "A=completed:reconstructed_from_transcript");
-    check("A+ B? !", "foreign_prompt");
-    check("A+ A? ! B?", "foreign_prompt");
-    check("A+ A? ! ? !", "foreign_prompt");
-    check("A+ B? ! ? !", "A=completed:reconstructed_from_transcript");
-    check("A+ B? ! A? !", "A=completed:reconstructed_from_transcript");
-}
-
-#[test]
-fn late_words_of_an_ended_turn_are_not_the_next_ones_answer() {
-    check("B+ B? A+ B=done !", "foreign_prompt");
-}
-
-#[test]
-fn what_is_said_into_a_turn_belongs_to_it() {
-    check("A+ A? call tool mid !", "A=completed:reconstructed_from_transcript");
-}
+use crate::told::{self, verdict};
 
 #[test]
 fn an_id_that_may_have_been_another_is_not_answered_for() {
-    let story = Story::new("A+ ? !");
-    let files = story.files();
-    files.write_ledger(story.ledger.replace("\"A\"", "\"\\ud800\"").as_bytes());
-    assert_eq!(verdict(&files), "attribution_guard");
+    let mut remains = told::story("[A if, user, answer]").remains();
+    remains.ledger = String::from_utf8(remains.ledger).unwrap().replace("\"A\"", "\"\\ud800\"").into_bytes();
+    assert_eq!(verdict(&told::files(&remains)), "attribution_guard");
 }
 
-/// The words that stories are made of.
-const WORDS: &str = "A+ B+ A+m B+m A+m2 A=done B=done B=cancelled B=late A? B? ? ! \
-     ! call tool A#done B#done A#cancelled B#failed note zip remind task job mid same";
+#[test]
+fn a_result_of_no_known_state_is_none() {
+    let mut remains = told::story("[A if, A user, answer, A result cancelled]").remains();
+    let transcript = String::from_utf8(remains.transcript).unwrap();
+    remains.transcript = transcript.replace("\"cancelled\"", "\"running\"").into_bytes();
+    assert_eq!(verdict(&told::files(&remains)), "A completed");
+}
+
+/// The events that stories are made of.
+const EVENTS: &str = "A if, B if, A if marked, B if marked, A if marked 2, A term, B term, B cancelled, B deadline, \
+     A user, B user, user, user, answer, answer, answer, answer, call, tool, A result completed, B result completed, \
+     A result cancelled, B result failed, note, compression, reminder, notification, job, mid-turn, same ms, back 3s, \
+     rewind on 1, A user torn, A result failed torn, answer glued, answer undated";
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
@@ -89,20 +35,38 @@ proptest! {
     /// Whatever happened: with identity a verdict differs from the one without only by a prompt's own result or by
     /// withholding more.
     #[test]
-    fn identity_only_adds_a_prompts_own_end(words in prop::collection::vec(prop::sample::select(WORDS.split_whitespace().collect::<Vec<_>>()), 0..14)) {
-        let story = Story::new(&words.join(" "));
-        let with = story.files().plan().verdict;
+    fn identity_only_adds_a_prompts_own_end(
+        events in prop::collection::vec(prop::sample::select(EVENTS.split(", ").collect::<Vec<_>>()), 0..14),
+    ) {
+        let story = told::story(&format!("[{}]", events.join(", ")));
+        let mut remains = story.remains();
+        let with = told::files(&remains).plan().verdict;
         // Without identity: the same files, unstamped.
-        let unstamped = story.transcript.replace("daemonPromptId", "unread").replace("\"turn_result\"", "\"unread\"");
-        let without = story.with_transcript(unstamped).files().plan().verdict;
+        let unstamped = String::from_utf8(remains.transcript).unwrap();
+        let unstamped = unstamped.replace("daemonPromptId", "unread").replace("\"turn_result\"", "\"unread\"");
+        remains.transcript = unstamped.into_bytes();
+        let without = told::files(&remains).plan().verdict;
         for settled in &with.settled {
-            let is_its_own = settled.basis == attribution::Basis::TurnResult;
-            let result = format!("\"promptId\":\"{}\"", settled.prompt_id);
-            if is_its_own {
-                prop_assert!(story.transcript.contains(&result), "{:?}: {:?}", words, with);
+            if settled.basis == Basis::TurnResult {
+                prop_assert!(tells(&story, settled), "{}: {:?}", story, with);
             } else {
-                prop_assert!(without.settled.contains(settled), "{:?}: {:?}, without {:?}", words, with, without);
+                prop_assert!(without.settled.contains(settled), "{}: {:?}, without {:?}", story, with, without);
             }
         }
     }
+}
+
+/// Whether a whole result of the story, with the prompt's own id, says this very ending.
+fn tells(story: &Story, settled: &Settled) -> bool {
+    let Fact::Terminal { terminal, .. } = settled.fact else { return false };
+    let outcome = match terminal {
+        Terminal::Completed => Outcome::Completed,
+        Terminal::Cancelled => Outcome::Cancelled,
+        Terminal::Error => Outcome::Failed,
+        Terminal::Interrupted => return false,
+    };
+    story.events.iter().any(|event| {
+        matches!(event, Event { deed: Deed::Write(Entry { owner: Some(owner), what: What::Result(told), .. }), torn: None, .. }
+            if owner.prompt_id() == settled.prompt_id && *told == outcome)
+    })
 }

@@ -2,10 +2,11 @@
 //! `TURND_REWRITE=1 cargo test -p turnd-attribution` writes them anew, and the difference is there to be looked at.
 
 use attribution::{Standing, Withheld, printable};
+use ledger::Record;
 use proptest::prelude::*;
 
 use crate::files::{Files, SESSION_ID};
-use crate::story::Story;
+use crate::told;
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/reports.txt");
 /// The widest line of a report.
@@ -13,95 +14,90 @@ const COLUMNS_MAX: usize = 100;
 
 /// One story for each thing a person may be told: nothing open, every basis of an ending, every reason to withhold.
 const STORIES: &str = "
-A+ A=done
-note A+m A? !
-A+ ?
-A+ A? call
-A+ ? blind
-A+ B+ A? ! A#done B? B#cancelled
-B+ A+ B? ! B=done A? A#failed
-A+ B+ ? !
-A+ B+ A+ B=done ? !
-A+ B+ C+ D+ E+ A? ! A#done
-A=done A+ ? !
-A+ A? ! A#done A=done A+
-note A+m9 ? !
-? ! A+m note
-B+ B=late C+ C=late D+ D=done A+ ? !
-A+ ? ! zip !
-note A+m ? zip !
-A+ remind
-? A+ same !
-? ! A+
-B+ A+ ? B=done same !
-B+ C+ B=done A+ ? ! C=cancelled
-A+ B+ A? ! A#done B? !
-A+ ? ! remind
-A+ ? ! task
-A+ A? ! ? !
-A+ B? !
+[A if, A term]
+[note, A if marked, A user, answer]
+[A if, user]
+[A if, A user, call]
+[A if, user, blind call]
+[A if, B if, A user, answer, A result completed, B user, B result cancelled]
+[B if, A if, B user, answer, B term, A user, A result failed]
+[A if, B if, user, answer]
+[A if, B if, A if, B term, user, answer]
+[A if, B if, C if, D if, E if, A user, answer, A result completed]
+[A term, A if, user, answer]
+[A if, A user, answer, A result completed, A term, A if]
+[note, A if marked 9, user, answer]
+[user, answer, A if marked, note]
+[B if, B deadline, C if, C deadline, D if, D term, A if, user, answer]
+[A if, user, answer, compression, answer]
+[note, A if marked, user, compression, answer]
+[A if, reminder]
+[user, A if, same ms, answer]
+[user, answer, A if]
+[B if, A if, user, B term, same ms, answer]
+[B if, C if, B term, A if, user, answer, C cancelled]
+[A if, B if, A user, answer, A result completed, B user, answer]
+[A if, user, answer, reminder]
+[A if, user, answer, notification]
+[A if, A user, answer, user, answer]
+[A if, B user, answer]
 ";
 
-/// The files that no story leaves, and what was done to them.
+/// The files that no word of a story stands for, and what was done to them.
 fn damaged() -> Vec<(&'static str, Files)> {
-    let files = |from: &str, to: &str| {
-        let story = Story::new("A+ ? !");
-        let (ledger, transcript) = (story.ledger.replace(from, to), story.transcript.replace(from, to));
-        assert!((ledger.as_str(), transcript.as_str()) != (&story.ledger, &story.transcript), "{from}");
-        Files::with(Some(ledger.as_bytes()), Some(transcript.as_bytes()))
-    };
+    let files = |from: &str, to: &str| changed("[A if, user, answer]", from, to);
     let in_the_way = Files::with(None, None);
     in_the_way.make_ledger_a_folder();
-    let ledger = Story::new("A+ ? !").ledger;
     vec![
         ("a folder is in the ledger's place", in_the_way),
         ("there are no files", Files::with(None, None)),
-        ("there is no transcript", Files::with(Some(ledger.as_bytes()), None)),
+        ("there is no transcript", left_by("[A if]")),
         ("the transcript was begun elsewhere", files("\"/ws\"", "\"/other/place\"")),
         ("the transcript says not where it was begun", files("\"cwd\"", "\"uwd\"")),
         ("the transcript is another session's", files(SESSION_ID, "another")),
         ("the transcript holds nothing usable", files("\"uuid\"", "\"ubid\"")),
-        ("the last write has no time", files("2026-11-29T18:33:43", "yesterday")),
-        ("a summary has no time", undated_summary()),
-        ("the clock stepped back between two summaries", two_summaries("note A+m ? zip zip !")),
-        ("the same without a marker", two_summaries("note A+ ? zip zip !")),
-        ("a message is damaged", files("[{\"text\":\"an answer\"}]", "\"an answer\"")),
+        ("the last write has no time", left_by("[A if, user, answer undated]")),
+        // Without a marker a summary that nobody can date counts as later than the admission.
+        ("a summary has no time", left_by("[compression undated, A if, user, answer]")),
+        // With a marker the place counts, without one the time.
+        (
+            "the clock stepped back between two summaries",
+            left_by("[note, A if marked, user, compression, back 4s, compression, later 6s, answer]"),
+        ),
+        (
+            "the same without a marker",
+            left_by("[note, A if, user, compression, back 4s, compression, later 6s, answer]"),
+        ),
+        ("a message is damaged", left_by("[A if, user, answer unreadable]")),
         ("the id is no text", files("\"A\"", "\"\\ud800\"")),
-        ("a line of the ledger is torn", torn_ledger()),
+        ("a line of the ledger is torn", left_by("[B if torn, A if, user, answer]")),
     ]
 }
 
-fn torn_ledger() -> Files {
-    let story = Story::new("A+ ? !");
-    let files = story.files();
-    files.write_ledger(format!("{{\"v\":1,\"promptId\":\"B\"\n{}", story.ledger).as_bytes());
-    files
+/// The files that a story leaves.
+fn left_by(notation: &str) -> Files {
+    told::files(&told::story(notation).remains())
 }
 
-/// Without a marker a summary that nobody can date counts as later than the admission.
-fn undated_summary() -> Files {
-    let story = Story::new("zip A+ ? !");
-    let files = story.files();
-    files.write_transcript(story.transcript.replacen("2026-11-29T18:33:41", "yesterday", 1).as_bytes());
-    files
-}
-
-/// The newer summary of the two has a time from before the admission. With a marker the place counts, without one the time.
-fn two_summaries(words: &str) -> Files {
-    let story = Story::new(words);
-    let files = story.files();
-    files.write_transcript(story.transcript.replacen("2026-11-29T18:33:45", "2026-11-29T18:33:40", 1).as_bytes());
-    files
+/// The same with a text replaced wherever it stands.
+fn changed(notation: &str, from: &str, to: &str) -> Files {
+    let mut remains = told::story(notation).remains();
+    let before = remains.clone();
+    for bytes in [&mut remains.ledger, &mut remains.transcript] {
+        *bytes = std::str::from_utf8(bytes).unwrap().replace(from, to).into_bytes();
+    }
+    assert_ne!(before, remains, "{from}");
+    told::files(&remains)
 }
 
 fn all() -> Vec<(String, Files)> {
-    let told = STORIES.lines().filter(|line| !line.is_empty());
-    let stories = told.map(|words| (words.to_owned(), Story::new(words).files()));
+    let stories = STORIES.lines().filter(|line| !line.is_empty());
+    let stories = stories.map(|notation| (notation.to_owned(), left_by(notation)));
     stories.chain(damaged().into_iter().map(|(name, files)| (name.to_owned(), files))).collect()
 }
 
 /// The report of these files, with a name in the place of their folder.
-fn told(files: &Files) -> String {
+fn page(files: &Files) -> String {
     let folder = files.ledger().path().parent().unwrap().to_str().unwrap().to_owned();
     files.report().to_string().replace(&folder, "/chats")
 }
@@ -109,7 +105,7 @@ fn told(files: &Files) -> String {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a person says so when the kept reports are to be written anew")]
 fn every_report_reads_as_it_is_kept() {
-    let entry = |(name, files): &(String, Files)| format!("=== {name}\n\n{}\n", told(files));
+    let entry = |(name, files): &(String, Files)| format!("=== {name}\n\n{}\n", page(files));
     let found: String = all().iter().map(entry).collect();
     if std::env::var("TURND_REWRITE").is_ok() {
         std::fs::write(KEPT, &found).unwrap();
@@ -170,8 +166,9 @@ fn no_line_is_wider_than_a_terminal() {
 
 #[test]
 fn more_prompts_than_a_person_reads_are_counted() {
-    let admissions: Vec<_> = (0..102).map(|number| format!("P{number}+")).collect();
-    let report = Story::new(&admissions.join(" ")).files().report().to_string();
+    let admission = |number: u64| Record::in_flight(format!("P{number}"), None, number).to_line() + "\n";
+    let ledger: String = (0..102).map(admission).collect();
+    let report = Files::with(Some(ledger.as_bytes()), None).report().to_string();
     assert!(report.contains("102 open prompts, unknown\n") && report.contains("\nprompt P99: unknown\n"), "{report}");
     assert!(!report.contains("prompt P100: "), "{report}");
     assert!(report.ends_with("\n\n2 more open prompts not told here: --json lists them all\n"), "{report}");
@@ -179,23 +176,26 @@ fn more_prompts_than_a_person_reads_are_counted() {
 
 #[test]
 fn a_damaged_result_is_not_named_as_the_one_that_decided() {
-    let report = Story::new("A+ A? ! A#done A#running").files().report().to_string();
+    let notation = "[A if, A user, answer, A result completed, A result cancelled]";
+    let report = changed(notation, "\"cancelled\"", "\"running\"").report().to_string();
     assert!(report.contains("its own turn result says so: record r2,"), "{report}");
 }
 
 #[test]
 fn a_long_transcript_is_read_as_far_as_the_verdict_needs() {
-    let mut story = Story::new("? A+m A? !");
+    let mut remains = told::story("[user, A if marked, A user, answer]").remains();
+    let end = String::from_utf8(remains.transcript).unwrap();
     let filler = "x".repeat(100_000);
-    let lines: Vec<_> = story.transcript.lines().map(str::to_owned).collect();
+    let first = end.lines().next().unwrap();
     let long = |number: usize| {
         let parent = if number == 0 { "null".to_owned() } else { format!("\"f{}\"", number - 1) };
-        let line = lines[0].replace("\"r0\"", &format!("\"f{number}\"")).replace("null", &parent);
+        let line = first.replace("\"r0\"", &format!("\"f{number}\"")).replace("null", &parent);
         format!("{}\n", line.replace("a question", &filler))
     };
     let before: String = (0..70).map(long).collect();
-    story.transcript = format!("{before}{}", story.transcript.replacen("null", "\"f69\"", 1));
-    let (report, whole) = (story.files().report().to_string(), story.files().explain());
+    remains.transcript = format!("{before}{}", end.replacen("null", "\"f69\"", 1)).into_bytes();
+    let files = told::files(&remains);
+    let (report, whole) = (files.report().to_string(), files.explain());
     assert_eq!(whole.projection.unwrap().len(), 73);
     let told = report.lines().find(|line| line.starts_with("  transcript")).unwrap();
     let told = told.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap();
@@ -206,14 +206,21 @@ fn a_long_transcript_is_read_as_far_as_the_verdict_needs() {
 fn a_name_that_is_made_to_mislead_is_shown_for_what_it_is() {
     let evil = "\u{1b}[2J\u{202e}completed\u{2066}\n";
     let hostile = serde_json::to_string(evil).unwrap();
-    for words in ["A+ B+ A? call", "A+ B? call", "note A+m9 ? !", "B+ B=late A+ A? !"] {
-        let story = Story::new(words);
-        let replaced = |text: &str| {
-            ["A", "B", "ls", "r0", "r9"].iter().fold(text.to_owned(), |text, name| {
+    for notation in [
+        "[A if, B if, A user, call]",
+        "[A if, B user, call]",
+        "[note, A if marked 9, user, answer]",
+        "[B if, B deadline, A if, A user, answer]",
+    ] {
+        let remains = told::story(notation).remains();
+        let replaced = |bytes: &[u8]| {
+            let text = std::str::from_utf8(bytes).unwrap().to_owned();
+            ["A", "B", "ls", "r0", "r9"].iter().fold(text, |text, name| {
                 text.replace(&format!("\"{name}\""), &format!("{}{name}\"", &hostile[..hostile.len() - 1]))
             })
         };
-        let files = Files::with(Some(replaced(&story.ledger).as_bytes()), Some(replaced(&story.transcript).as_bytes()));
+        let (ledger, transcript) = (replaced(&remains.ledger), replaced(&remains.transcript));
+        let files = Files::with(Some(ledger.as_bytes()), Some(transcript.as_bytes()));
         let report = files.report().to_string();
         let raw: Vec<_> = report.chars().filter(|letter| *letter != '\n' && !matches!(letter, ' '..='~')).collect();
         assert_eq!(raw, [], "{report}");
@@ -226,20 +233,24 @@ proptest! {
 
     /// Whatever happened, every open prompt has its own paragraph, and its verdict is the judge's.
     #[test]
-    fn every_open_prompt_is_told_of(words in prop::collection::vec(prop::sample::select(WORDS.split_whitespace().collect::<Vec<_>>()), 0..14)) {
-        let files = Story::new(&words.join(" ")).files();
+    fn every_open_prompt_is_told_of(
+        events in prop::collection::vec(prop::sample::select(EVENTS.split(", ").collect::<Vec<_>>()), 0..14),
+    ) {
+        let files = left_by(&format!("[{}]", events.join(", ")));
         let report = files.report();
         let text = report.to_string();
         let settled = &report.plan.verdict.settled;
         for id in files.explain().dangling {
             let is_known = settled.iter().any(|settled| settled.prompt_id == id);
             let says_unknown = text.contains(&format!("prompt {id}: unknown\n"));
-            prop_assert!(text.contains(&format!("\nprompt {id}: ")) && says_unknown != is_known, "{:?}\n{}", words, text);
+            prop_assert!(text.contains(&format!("\nprompt {id}: ")) && says_unknown != is_known, "{:?}\n{}", events, text);
         }
         prop_assert!(!text.contains(":  ") && !text.contains(" \n") && !text.contains("; ;"), "{}", text);
     }
 }
 
-/// The words that random stories are made of.
-const WORDS: &str = "A+ B+ A+m B+m A+m2 A=done B=done B=cancelled B=late A? B? ? ! \
-     ! call blind tool A#done B#done A#cancelled B#failed note zip remind task job mid same";
+/// The events that stories are made of.
+const EVENTS: &str = "A if, B if, A if marked, B if marked, A if marked 2, A term, B term, B cancelled, B deadline, \
+     A user, B user, user, user, answer, answer, call, blind call, tool, A result completed, B result completed, \
+     A result cancelled, B result failed, note, compression, reminder, notification, job, mid-turn, same ms, back 3s, \
+     rewind on lost, rewind on 1, answer undated, compression undated";

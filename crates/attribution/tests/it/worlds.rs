@@ -1,0 +1,181 @@
+//! The verdict against the truth, in simulated worlds.
+
+use std::collections::BTreeSet;
+
+use attribution::strategies::{Deed, Entry, Event, Name, Remains, Residual, Rules, Story, What, World, worlds};
+use attribution::{Basis, Verdict, Withheld};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use crate::files::Files;
+
+/// The same worlds in every run, so that what fails here fails everywhere.
+fn runner(cases: u32) -> TestRunner {
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+}
+
+/// Worlds with any of the rules under which no verdict may be wrong.
+fn closed_worlds() -> impl Strategy<Value = World> {
+    prop_oneof![2 => worlds(Rules::STAMPED), 1 => worlds(Rules::STAMPED_LOSSY), 1 => worlds(Rules::UNSTAMPED)]
+}
+
+/// Runs a property; what fails is said in the notation.
+fn check(cases: u32, worlds: impl Strategy<Value = World>, property: impl Fn(&Files, &World) -> Result<(), String>) {
+    let files = Files::with(None, None);
+    let result = runner(cases).run(&worlds, |world| property(&files, &world).map_err(TestCaseError::fail));
+    if let Err(failure) = result {
+        panic!("{failure}");
+    }
+}
+
+fn verdict(files: &Files, remains: &Remains) -> Verdict {
+    files.write_ledger(&remains.ledger);
+    files.write_transcript(&remains.transcript);
+    files.plan().verdict
+}
+
+fn wrong(world: &World, verdict: &Verdict) -> Result<(), String> {
+    match verdict.settled.iter().find(|settled| !world.allows(&settled.prompt_id, &settled.fact)) {
+        Some(settled) => Err(format!("{settled:?}")),
+        None => Ok(()),
+    }
+}
+
+fn same(given: &Verdict, expected: &Verdict, when: &str) -> Result<(), String> {
+    if given == expected { Ok(()) } else { Err(format!("{when}: {given:?}, else {expected:?}")) }
+}
+
+#[test]
+fn no_verdict_contradicts_the_truth_where_every_prompt_is_stamped() {
+    check(9_000, worlds(Rules::STAMPED), |files, world| wrong(world, &verdict(files, &world.story.remains())));
+    check(5_000, worlds(Rules::STAMPED_LOSSY), |files, world| wrong(world, &verdict(files, &world.story.remains())));
+}
+
+#[test]
+fn no_verdict_contradicts_the_truth_where_nothing_is_stamped_and_the_clock_goes_forward() {
+    check(6_000, worlds(Rules::UNSTAMPED), |files, world| wrong(world, &verdict(files, &world.story.remains())));
+}
+
+/// Else the two properties above would hold of a judge that never says anything.
+#[test]
+fn the_worlds_reach_every_basis_and_every_reason_that_bytes_alone_can_give() {
+    let files = Files::with(None, None);
+    let mut runner = runner(1);
+    let strategy = closed_worlds();
+    let (mut bases, mut reasons) = (BTreeSet::new(), BTreeSet::new());
+    for _ in 0..6_000 {
+        let world = strategy.new_tree(&mut runner).unwrap().current();
+        let verdict = verdict(&files, &world.story.remains());
+        bases.extend(verdict.settled.iter().map(|settled| format!("{:?}", settled.basis)));
+        reasons.extend(verdict.withheld.map(Withheld::as_str));
+    }
+    assert_eq!(bases, ["Answer", "CallWithoutId", "OpenCall", "OpenPrompt", "TurnResult"].map(str::to_owned).into());
+    // A ledger that cannot be read, a message that is none, and a race are not in these worlds.
+    let elsewhere = [Withheld::LedgerUnreadable, Withheld::HistoryUnreadable, Withheld::LedgerChanged];
+    let expected = Withheld::ALL.into_iter().filter(|reason| !elsewhere.contains(reason)).map(Withheld::as_str);
+    assert_eq!(reasons, expected.collect());
+}
+
+/// What nothing in the files tells apart stays open, and the generators come upon each class of it.
+#[test]
+fn every_class_that_stays_open_is_met() {
+    let files = Files::with(None, None);
+    for residual in Residual::ALL {
+        let mut runner = runner(1);
+        let strategy = worlds(residual.rules());
+        let is_met = (0..60_000).any(|_| {
+            let world = strategy.new_tree(&mut runner).unwrap().current();
+            wrong(&world, &verdict(&files, &world.story.remains())).is_err()
+        });
+        assert!(is_met, "{residual:?}");
+    }
+}
+
+#[test]
+fn a_second_run_appends_nothing() {
+    check(1_500, closed_worlds(), |files, world| {
+        let _ = verdict(files, &world.story.remains());
+        let _ = files.reconcile();
+        let ledger = files.ledger_bytes();
+        let again = files.reconcile();
+        let is_still = again.appended.is_empty() && files.ledger_bytes() == ledger;
+        if is_still { Ok(()) } else { Err(format!("{again:?}")) }
+    });
+}
+
+#[test]
+fn a_write_torn_at_any_byte_is_a_write_that_never_was() {
+    check(150, closed_worlds(), |files, world| {
+        let Some((last, before)) = world.story.events.split_last() else { return Ok(()) };
+        let whole = Story { events: [before, &[Event { torn: None, ..last.clone() }]].concat() }.remains();
+        let before = Story { events: before.to_vec() }.remains();
+        let (with, without) = (verdict(files, &whole), verdict(files, &before));
+        let is_record = matches!(last.deed, Deed::Write(_));
+        let file = |remains: &Remains| if is_record { remains.transcript.clone() } else { remains.ledger.clone() };
+        let (long, short) = (file(&whole), file(&before));
+        for cut in short.len() + 1..long.len() {
+            let bytes = long[..cut].to_vec();
+            let torn = match is_record {
+                true => Remains { transcript: bytes, ..whole.clone() },
+                false => Remains { ledger: bytes, ..whole.clone() },
+            };
+            // At the last of these nothing but the LF is missing.
+            let expected = if cut == long.len() - 1 { &with } else { &without };
+            same(&verdict(files, &torn), expected, &format!("cut at {cut}"))?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn behind_another_prompts_stamped_turn_nothing_is_inferred_whichever_line_is_missing() {
+    let turn = [What::User, What::Call, What::Tool, What::Answer, What::Note];
+    check(250, prop_oneof![worlds(Rules::STAMPED), worlds(Rules::STAMPED_LOSSY)], |files, world| {
+        let foreign = turn.map(|what| Event::new(Deed::Write(Entry::new(Name::new('F'), what))));
+        let remains = Story { events: [&world.story.events[..], &foreign].concat() }.remains();
+        let lines = remains.transcript.split_inclusive(|byte| *byte == b'\n').count();
+        let question = lines - turn.len();
+        let without = |bytes: &[u8], index: usize| -> Vec<u8> {
+            let lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
+            lines.filter(|(place, _)| *place != index).flat_map(|(_, line)| line.to_vec()).collect()
+        };
+        let ledger = 0..remains.ledger.split_inclusive(|byte| *byte == b'\n').count();
+        let fewer = (0..lines)
+            .filter(|index| *index != question)
+            .map(|index| Remains { transcript: without(&remains.transcript, index), ..remains.clone() });
+        let fewer =
+            fewer.chain(ledger.map(|index| Remains { ledger: without(&remains.ledger, index), ..remains.clone() }));
+        for remains in fewer.chain([remains.clone()]) {
+            let verdict = verdict(files, &remains);
+            if let Some(settled) = verdict.settled.iter().find(|settled| settled.basis != Basis::TurnResult) {
+                return Err(format!("{settled:?} of {}", String::from_utf8_lossy(&remains.transcript)));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn identity_only_adds_a_prompts_own_end() {
+    check(3_000, closed_worlds(), |files, world| {
+        let remains = world.story.remains();
+        let with = verdict(files, &remains);
+        // The same files as they are to a reader who knows no stamp and no turn result.
+        let transcript = String::from_utf8_lossy(&remains.transcript);
+        let blind = transcript.replace("daemonPromptId", "unread").replace("\"turn_result\"", "\"unread\"");
+        let without = verdict(files, &Remains { transcript: blind.into_bytes(), ..remains.clone() });
+        for settled in &with.settled {
+            let result = format!("\"turn_result\",\"systemPayload\":{{\"promptId\":\"{}\"", settled.prompt_id);
+            let is_founded = match settled.basis {
+                Basis::TurnResult => transcript.contains(&result),
+                _ => without.settled.contains(settled),
+            };
+            if !is_founded {
+                return Err(format!("{settled:?}, without identity {without:?}"));
+            }
+        }
+        Ok(())
+    });
+}

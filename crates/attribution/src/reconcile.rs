@@ -6,7 +6,7 @@ use ledger::{AppendError, Ledger, Reading, Record};
 use transcript::{Transcript, WINDOW_BYTES};
 
 use crate::admission::{Admission, open_admissions};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Met};
 use crate::judge::{Settled, Verdict, judge};
 use crate::withheld::Withheld;
 
@@ -63,7 +63,7 @@ pub fn plan(session: &Session<'_>) -> Plan {
 /// was weighed, newest first, and for which admissions.
 pub(crate) fn plan_watched(
     session: &Session<'_>,
-    watch: &mut dyn FnMut(&[Admission], &Transcript, &transcript::Record),
+    watch: &mut dyn FnMut(&[Admission], &Transcript, Met<'_>),
 ) -> (Plan, Option<Evidence>) {
     let Ok(reading) = session.ledger.read() else {
         return (Plan { reading: None, verdict: nothing(Withheld::LedgerUnreadable) }, None);
@@ -72,7 +72,7 @@ pub(crate) fn plan_watched(
     // Most loads find nothing open and never look at the transcript.
     let evidence = match &admissions[..] {
         [] => None,
-        open => weigh(session, open, &mut |transcript, record| watch(open, transcript, record)),
+        open => weigh(session, open, &mut |transcript, met| watch(open, transcript, met)),
     };
     let verdict = judge(&reading.records, evidence.as_ref());
     (Plan { reading: Some(reading), verdict }, evidence)
@@ -112,7 +112,7 @@ impl Settled {
 fn weigh(
     session: &Session<'_>,
     admissions: &[Admission],
-    watch: &mut dyn FnMut(&Transcript, &transcript::Record),
+    watch: &mut dyn FnMut(&Transcript, Met<'_>),
 ) -> Option<Evidence> {
     let transcript = transcript::open(session.transcript, session.session_id, session.workspace).ok()?;
     Evidence::gather_watched(&transcript, session.session_id, admissions, WINDOW_BYTES, watch)

@@ -12,7 +12,8 @@ pub enum Withheld {
     NoDangling,
     /// Two or more prompts are open, and the tail has no sure owner.
     SeveralDangling,
-    /// The last admission that was never settled is not the open prompt's.
+    /// The last admission that was never settled is not the open prompt's, or what was written may be of another one:
+    /// ids that read alike, a turn result that the clock puts before it.
     AttributionGuard,
     /// No transcript loads.
     NoTranscript,
@@ -99,7 +100,7 @@ impl Withheld {
             Self::LedgerUnreadable => "the ledger cannot be read",
             Self::NoDangling => "no prompt is open",
             Self::SeveralDangling => "several prompts are open, and nothing says whose the end of the transcript is",
-            Self::AttributionGuard => "the last open admission is not this prompt's",
+            Self::AttributionGuard => "what was written may belong to another admission",
             Self::NoTranscript => "there is no transcript of this session in this workspace",
             Self::MarkerAbsent => "the record that was last at its admission is not on the active branch",
             Self::MarkerNothingAfter => "nothing was said after the record that was last at its admission",

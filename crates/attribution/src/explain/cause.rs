@@ -10,7 +10,7 @@ use super::seen::Sighting;
 use super::words::{count, ended, ending, list, moment, printable, printable_path};
 use crate::admission::Admission;
 use crate::evidence::Evidence;
-use crate::judge::Basis;
+use crate::judge::{Basis, last_open_admission};
 use crate::reconcile::Session;
 use crate::withheld::Withheld;
 
@@ -90,7 +90,7 @@ impl Report {
         let said = || told(seen.last_write.as_ref());
         match withheld {
             Withheld::SeveralDangling => format!("open beside it: {}", self.beside(admission)),
-            Withheld::AttributionGuard => self.used_before(admission),
+            Withheld::AttributionGuard => self.other_admission(admission),
             Withheld::NoTranscript => self.absence.as_ref().map(|(why, _)| why.clone()).unwrap_or_default(),
             Withheld::MarkerAbsent => {
                 let marker = admission.marker.as_deref().map(printable).unwrap_or_default();
@@ -98,10 +98,7 @@ impl Report {
             }
             Withheld::MarkerNothingAfter => self.after_marker(admission),
             Withheld::DeadlineFence => self.deadline(admission),
-            Withheld::CompressionFence => {
-                let summary = told(seen.compression_since(admission));
-                format!("a summary took the place of what was said before it: {summary}")
-            }
+            Withheld::CompressionFence => self.summary_since(admission),
             Withheld::NoVisibleWrite => match &seen.last_write {
                 Some(undated) if !undated.is_dated() => format!("said last: {}", undated.told()),
                 _ => "no user, agent or tool has said anything on the active branch".to_owned(),
@@ -134,10 +131,42 @@ impl Report {
         }
     }
 
-    fn used_before(&self, admission: &Admission) -> String {
-        if !admission.is_readmission {
-            return "its id holds bytes that are no text, so that several ids read alike".to_owned();
+    fn other_admission(&self, admission: &Admission) -> String {
+        let later = last_open_admission(self.records()).filter(|last| last.prompt_id != admission.prompt_id);
+        match later {
+            _ if admission.is_readmission => self.used_before(admission),
+            Some(later) => self.admitted_later(later),
+            None if !admission.has_exact_id => {
+                "its id holds bytes that are no text, so that several ids read alike".to_owned()
+            }
+            None => self.doubtful_result(admission),
         }
+    }
+
+    /// A prompt that was admitted later and ends in this very judgement.
+    fn admitted_later(&self, later: &Record) -> String {
+        let settled = self.plan.verdict.settled.iter().find(|settled| settled.prompt_id == later.prompt_id);
+        let end = settled.map(|settled| format!(", and ends only now ({})", ending(&settled.fact)));
+        let (id, at) = (printable(&later.prompt_id), moment(later.at_ms));
+        format!("{id} was admitted behind it, at {at}{}", end.unwrap_or_default())
+    }
+
+    /// The turn result with the prompt's id, and the record whose time makes it doubtful.
+    fn doubtful_result(&self, admission: &Admission) -> String {
+        let (result, earliest) = (self.seen.own_result(admission), self.seen.earliest_since_result(admission));
+        let Some((result, earliest)) = result.zip(earliest) else { return String::new() };
+        let older = match earliest.place == result.place {
+            true => format!("its own time is {}", earliest.at()),
+            false => format!("behind it stands {}", earliest.told()),
+        };
+        let (id, at) = (printable(&admission.prompt_id), moment(admission.at_ms));
+        format!(
+            "a turn result with its id, {}, may be of an earlier admission: {older}; {id} was admitted at {at}",
+            result.id()
+        )
+    }
+
+    fn used_before(&self, admission: &Admission) -> String {
         let is_own = |record: &&Record| !record.is_in_flight() && record.prompt_id == admission.prompt_id;
         let before = self.records().iter().rev().find(is_own).map(ended).unwrap_or_default();
         let again = moment(admission.at_ms);
@@ -152,6 +181,16 @@ impl Report {
         let Some(marker) = self.seen.marker(admission) else { return String::new() };
         let behind = count(marker.place, "record");
         format!("its marker: {}; behind it {behind}, none of them by a user, an agent or a tool", marker.told())
+    }
+
+    /// The summary, and why it counts when its own time does not say so.
+    fn summary_since(&self, admission: &Admission) -> String {
+        let summary = self.seen.compression_since(admission);
+        let is_by_place =
+            admission.marker.is_none() && summary.is_some_and(|summary| !summary.is_since(admission.at_ms));
+        let own = self.seen.own_prompt(admission).filter(|_| is_by_place).map(own_before);
+        let summary = told(summary);
+        format!("a summary took the place of what was said before it: {summary}{}", own.unwrap_or_default())
     }
 
     fn deadline(&self, admission: &Admission) -> String {
@@ -170,10 +209,16 @@ impl Report {
     }
 
     fn foreign(&self, admission: &Admission) -> String {
-        let Some(last) = &self.seen.last_prompt else { return String::new() };
-        let own = self.seen.own_prompt(admission).filter(|own| own.place > last.place);
-        let own = own.map(|own| format!("; the prompt's own question stands before it, {}", own.id()));
-        format!("asked last: {}{}", last.asked(), own.unwrap_or_default())
+        let (prompt, question) = (self.seen.last_prompt.as_ref(), self.seen.last_question.as_ref());
+        let is_foreign = |asked: &&Sighting| {
+            let stamp = asked.stamp.as_deref();
+            self.evidence.as_ref().is_some_and(|evidence| evidence.is_foreign(stamp, admission))
+        };
+        let Some(foreign) = question.into_iter().chain(prompt).find(is_foreign) else { return String::new() };
+        let is_last = prompt.is_some_and(|prompt| prompt.place == foreign.place);
+        let but = if is_last { "" } else { ", but for a note on work in the background" };
+        let own = self.seen.own_prompt(admission).filter(|own| own.place > foreign.place).map(own_before);
+        format!("asked last{but}: {}{}", foreign.asked(), own.unwrap_or_default())
     }
 
     /// The terminals of other prompts, in the order of the file.
@@ -185,6 +230,10 @@ impl Report {
     fn records(&self) -> &[Record] {
         self.plan.reading.as_ref().map_or(&[], |reading| &reading.records)
     }
+}
+
+fn own_before(own: &Sighting) -> String {
+    format!("; the prompt's own question stands before it, {}", own.id())
 }
 
 fn told(sighting: Option<&Sighting>) -> String {

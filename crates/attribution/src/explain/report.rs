@@ -39,7 +39,7 @@ pub struct Report {
 #[must_use]
 pub fn report(session: &Session<'_>) -> Report {
     let mut seen = Seen::default();
-    let (plan, evidence) = plan_watched(session, &mut |open, transcript, record| seen.look(open, transcript, record));
+    let (plan, evidence) = plan_watched(session, &mut |open, transcript, met| seen.look(open, transcript, met));
     let admissions = plan.reading.as_ref().map_or_else(Vec::new, |reading| open_admissions(&reading.records));
     let absence = match (&plan.reading, &evidence) {
         (None, _) => Some((cause::unreadable(session), session.ledger.path())),

@@ -8,6 +8,7 @@ use transcript::{Kind, Message, Payload, Record, Snapshot, Transcript};
 
 use super::words::{moment, printable};
 use crate::admission::Admission;
+use crate::evidence::Met;
 
 /// A record of the branch, as a person is told of it.
 #[derive(Debug, Clone)]
@@ -16,15 +17,18 @@ pub(super) struct Sighting {
     /// Who wrote it, in words.
     author: &'static str,
     at_ms: Option<i64>,
-    stamp: Option<String>,
+    /// The prompt that a question is stamped with.
+    pub(super) stamp: Option<String>,
     /// How many records stand behind it.
     pub(super) place: usize,
+    /// Whether it is none of the branch, but stands in the file before the record at which the branch is cut.
+    is_before_cut: bool,
 }
 
 impl Sighting {
     fn of(record: &Record, place: usize) -> Self {
         let (uuid, author) = (record.uuid.clone(), author(record));
-        Self { uuid, author, at_ms: record.at_ms, stamp: record.prompt_id.clone(), place }
+        Self { uuid, author, at_ms: record.at_ms, stamp: record.prompt_id.clone(), place, is_before_cut: false }
     }
 
     pub(super) fn id(&self) -> String {
@@ -33,21 +37,25 @@ impl Sighting {
 
     /// Which record, by whom and when.
     pub(super) fn told(&self) -> String {
-        let at = self.at_ms.map_or_else(|| "an unknown time".to_owned(), |at_ms| moment(at_ms as f64));
-        format!("{}, {} at {at}", self.id(), self.author)
+        format!("{}, {} at {}", self.id(), self.author, self.at())
+    }
+
+    pub(super) fn at(&self) -> String {
+        self.at_ms.map_or_else(|| "an unknown time".to_owned(), |at_ms| moment(at_ms as f64))
     }
 
     /// The same of a question, with the prompt it was written for.
     pub(super) fn asked(&self) -> String {
         let stamp = self.stamp.as_deref().map(|stamp| format!("stamped with prompt {}", printable(stamp)));
-        format!("{}, {}", self.told(), stamp.as_deref().unwrap_or("stamped with no prompt"))
+        let cut = if self.is_before_cut { ", before the place where the branch is cut" } else { "" };
+        format!("{}, {}{cut}", self.told(), stamp.as_deref().unwrap_or("stamped with no prompt"))
     }
 
     pub(super) fn is_dated(&self) -> bool {
         self.at_ms.is_some()
     }
 
-    fn is_since(&self, at_ms: f64) -> bool {
+    pub(super) fn is_since(&self, at_ms: f64) -> bool {
         self.at_ms.is_none_or(|own_ms| own_ms as f64 >= at_ms)
     }
 }
@@ -83,10 +91,15 @@ pub(super) struct Seen {
     pub(super) last_write: Option<Sighting>,
     /// The newest question that somebody asked as a prompt of its own.
     pub(super) last_prompt: Option<Sighting>,
+    /// The same, where a note on background work that carries no stamp is passed over.
+    pub(super) last_question: Option<Sighting>,
+    /// The record with the earliest time so far.
+    earliest: Option<Sighting>,
     compressions: Compressions,
     markers: HashMap<String, Sighting>,
     asked: HashMap<String, Sighting>,
-    results: HashMap<String, Sighting>,
+    /// The newest turn result of each prompt, and what was the earliest record then.
+    results: HashMap<String, (Sighting, Option<Sighting>)>,
 }
 
 /// Where the conversation was replaced by a summary: any of these may be the one that matters.
@@ -99,8 +112,22 @@ struct Compressions {
 
 impl Seen {
     /// Looks at the next record towards the beginning.
-    pub(super) fn look(&mut self, admissions: &[Admission], transcript: &Transcript, record: &Record) {
-        let sighting = || Sighting::of(record, self.records);
+    pub(super) fn look(&mut self, admissions: &[Admission], transcript: &Transcript, met: Met<'_>) {
+        match met {
+            Met::OnBranch(record) => self.look_at(admissions, transcript, record),
+            Met::BeforeCut(record) => {
+                self.take_prompt(record, &Sighting { is_before_cut: true, ..Sighting::of(record, self.records) });
+            }
+        }
+    }
+
+    fn look_at(&mut self, admissions: &[Admission], transcript: &Transcript, record: &Record) {
+        let place = self.records;
+        let sighting = || Sighting::of(record, place);
+        let earliest_ms = self.earliest.as_ref().and_then(|earliest| earliest.at_ms);
+        if record.at_ms.is_some_and(|at_ms| earliest_ms.is_none_or(|earliest_ms| at_ms < earliest_ms)) {
+            self.earliest = Some(sighting());
+        }
         if record.is_material() {
             self.last_entry.get_or_insert_with(sighting);
         }
@@ -108,7 +135,7 @@ impl Seen {
             self.last_write.get_or_insert_with(sighting);
         }
         if record.is_real_prompt() {
-            self.last_prompt.get_or_insert_with(sighting);
+            self.take_prompt(record, &sighting());
         }
         let is_open = |id: &&String| admissions.iter().any(|open| open.prompt_id == **id);
         if let Some(id) = record.prompt_id.as_ref().filter(|_| record.is_real_prompt()).filter(is_open) {
@@ -116,7 +143,7 @@ impl Seen {
         }
         match &record.payload {
             Payload::TurnResult { prompt_id: Some(id) } if is_open(&id) && is_whole_result(transcript, record) => {
-                self.results.entry(id.clone()).or_insert_with(sighting);
+                self.results.entry(id.clone()).or_insert_with(|| (sighting(), self.earliest.clone()));
             }
             Payload::Compression(Snapshot::Entries(_) | Snapshot::Unreadable) => self.compressions.take(sighting()),
             _ => {}
@@ -126,6 +153,14 @@ impl Seen {
         }
         self.records += 1;
         self.is_whole = record.parent.is_none();
+    }
+
+    fn take_prompt(&mut self, record: &Record, sighting: &Sighting) {
+        self.last_prompt.get_or_insert_with(|| sighting.clone());
+        let is_note = record.message.as_ref().is_some_and(Message::is_notification);
+        if !is_note || record.prompt_id.is_some() {
+            self.last_question.get_or_insert_with(|| sighting.clone());
+        }
     }
 
     /// The record that was the last one when the prompt was admitted.
@@ -140,7 +175,12 @@ impl Seen {
 
     /// A turn result with the prompt's id.
     pub(super) fn own_result(&self, admission: &Admission) -> Option<&Sighting> {
-        self.results.get(&admission.prompt_id)
+        self.results.get(&admission.prompt_id).map(|(result, _)| result)
+    }
+
+    /// The record with the earliest time from that turn result on.
+    pub(super) fn earliest_since_result(&self, admission: &Admission) -> Option<&Sighting> {
+        self.results.get(&admission.prompt_id)?.1.as_ref()
     }
 
     /// The newest summary in the place of the conversation.
@@ -153,7 +193,12 @@ impl Seen {
         let Compressions { newest, latest, undated } = &self.compressions;
         match admission.marker {
             Some(_) => newest.as_ref(),
-            None => latest.as_ref().filter(|latest| latest.is_since(admission.at_ms)).or(undated.as_ref()),
+            None => {
+                let since = latest.as_ref().filter(|latest| latest.is_since(admission.at_ms));
+                let own = self.own_prompt(admission);
+                let behind_own = newest.as_ref().filter(|newest| own.is_some_and(|own| newest.place < own.place));
+                since.or(undated.as_ref()).or(behind_own)
+            }
         }
     }
 }

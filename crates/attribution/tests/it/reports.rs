@@ -26,6 +26,7 @@ const STORIES: &str = "
 [A if, B if, C if, D if, E if, A user, answer, A result completed]
 [A term, A if, user, answer]
 [A if, A user, answer, A result completed, A term, A if]
+[B if, A if, A user, answer, A result completed]
 [note, A if marked 9, user, answer]
 [user, answer, A if marked, note]
 [B if, B deadline, C if, C deadline, D if, D term, A if, user, answer]
@@ -41,6 +42,13 @@ const STORIES: &str = "
 [A if, user, answer, notification]
 [A if, A user, answer, user, answer]
 [A if, B user, answer]
+[A if, B user, notification, answer]
+[A if, A user, notification, answer]
+[A if, A user, B user, notification, answer]
+[B user, note on lost, A if marked, answer]
+[A if, A user, A result cancelled, back 60s, tool, later 120s, answer]
+[A if, A user, back 60s, A result cancelled, later 120s, answer]
+[A if, A user, back 60s, compression, later 120s, answer]
 ";
 
 /// The files that no word of a story stands for, and what was done to them.
@@ -245,6 +253,9 @@ proptest! {
             let says_unknown = text.contains(&format!("prompt {id}: unknown\n"));
             prop_assert!(text.contains(&format!("\nprompt {id}: ")) && says_unknown != is_known, "{:?}\n{}", events, text);
         }
+        // A row without text is a record that was looked for and not found, and so is "nothing".
+        let in_one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        prop_assert!(!text.contains("\n\n  ") && !in_one_line.contains(": nothing help"), "{:?}\n{}", events, text);
         prop_assert!(!text.contains(":  ") && !text.contains(" \n") && !text.contains("; ;"), "{}", text);
     }
 }

@@ -1,10 +1,11 @@
 //! The explanation for a person. The reports are kept whole in `reports.txt`, which reads like a chapter of its own;
-//! `TURND_REWRITE=1 cargo test -p turnd-attribution` writes them anew, and the difference is there to be looked at.
+//! `REWRITE_EXPECTED=1 cargo test -p turnd-attribution` writes them anew; the difference is for a person to judge.
 
 use attribution::{Standing, Withheld, printable};
 use ledger::Record;
 use proptest::prelude::*;
 
+use crate::expected::is_to_be_rewritten;
 use crate::files::{Files, SESSION_ID};
 use crate::told;
 
@@ -111,11 +112,10 @@ fn page(files: &Files) -> String {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a person says so when the kept reports are to be written anew")]
 fn every_report_reads_as_it_is_kept() {
     let entry = |(name, files): &(String, Files)| format!("=== {name}\n\n{}\n", page(files));
     let found: String = all().iter().map(entry).collect();
-    if std::env::var("TURND_REWRITE").is_ok() {
+    if is_to_be_rewritten() {
         std::fs::write(KEPT, &found).unwrap();
     }
     let kept = std::fs::read_to_string(KEPT).unwrap_or_default();

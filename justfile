@@ -39,6 +39,10 @@ e2e-sdk-agent: build
 e2e-qwen: build
     e2e/run qwen
 
+# Judges so many simulated worlds of each kind: just worlds 350000 [SEED].
+worlds count="20000" seed="0":
+    cargo run --release -p turnd-attribution --features strategies --example worlds -- {{count}} {{seed}}
+
 # The measured figures of docs/performance.md.
 bench: build
     cargo bench -p turnd --bench daemon

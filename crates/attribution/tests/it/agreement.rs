@@ -1,6 +1,6 @@
 //! The bounded reading gives the verdict that a reading of the whole file gives, with one exception that is named here.
 
-use attribution::strategies::{Deed, Event, Flaw, Story, What};
+use attribution::strategies::{Deed, Entry, Event, Flaw, Story, What};
 use attribution::{Evidence, Verdict, Withheld, judge, open_admissions};
 use proptest::prelude::*;
 
@@ -40,15 +40,30 @@ proptest! {
     }
 }
 
-/// Whether all that a window can hide was hidden: an admission without a marker is fenced by the time of a compression, and
-/// where the clock stepped back or did not date it, one that stands before a record older than the admission may still
-/// count as later than that. Reconciliation reads [`transcript::WINDOW_BYTES`] in any case, so this takes a longer history than that.
+/// Whether all that a window can hide was hidden. An admission without a marker is fenced by the time of a compression: where
+/// the clock stepped back or did not date it, one that stands before a record older than the admission may still count as
+/// later. It is fenced by place, too, behind the prompt's own record, and that may stand before the admission. Reconciliation
+/// reads [`transcript::WINDOW_BYTES`] in any case, so this takes a longer history than that.
 fn is_a_fence_out_of_sight(story: &Story, files: &Files, whole: &Verdict) -> bool {
     let is_out_of_time = |event: &Event| event.after_ms < 0 || is_undated_compression(&event.deed);
     let admissions = open_admissions(&files.ledger().read().unwrap().records);
     whole.withheld == Some(Withheld::CompressionFence)
-        && story.events.iter().any(is_out_of_time)
+        && (story.events.iter().any(is_out_of_time) || is_asked_before_its_admission(story))
         && admissions.iter().any(|admission| admission.marker.is_none())
+}
+
+/// Whether a prompt's own record stands before an admission of it.
+fn is_asked_before_its_admission(story: &Story) -> bool {
+    let admitted = |event: &Event| match event.deed {
+        Deed::Admit { prompt, .. } => Some(prompt),
+        _ => None,
+    };
+    story.events.iter().enumerate().any(|(index, event)| match &event.deed {
+        Deed::Write(Entry { what: What::User, owner: Some(owner), .. }) => {
+            story.events[index..].iter().filter_map(admitted).any(|prompt| prompt == *owner)
+        }
+        _ => false,
+    })
 }
 
 fn is_undated_compression(deed: &Deed) -> bool {
@@ -57,20 +72,17 @@ fn is_undated_compression(deed: &Deed) -> bool {
 
 #[test]
 fn windows_that_once_disagreed_agree() {
-    for notation in [
-        "[B user, compression, A user, user, B if, user]",
-        "[A result completed, notification, A if, compression, A user]",
-    ] {
-        let files = told::files(&told::story(notation).remains());
-        assert_eq!(judged(&files, 0), judged(&files, u64::MAX), "{notation}");
-    }
+    let files = told::files(&told::story("[A result completed, notification, A if, compression, A user]").remains());
+    assert_eq!(judged(&files, 0), judged(&files, u64::MAX));
 }
 
 #[test]
-fn a_fence_that_the_clock_hides_is_seen_within_the_window() {
-    for notation in
-        ["[compression, back 5s, compression, A if, A user]", "[compression undated, compression, A if, A user]"]
-    {
+fn a_fence_that_is_out_of_sight_is_seen_within_the_window() {
+    for notation in [
+        "[compression, back 5s, compression, A if, A user]",
+        "[compression undated, compression, A if, A user]",
+        "[B user, compression, A user, user, B if, user]",
+    ] {
         let files = told::files(&told::story(notation).remains());
         assert_eq!(judged(&files, transcript::WINDOW_BYTES).withheld, Some(Withheld::CompressionFence), "{notation}");
         assert_eq!(judged(&files, 0).withheld, None, "{notation}");

@@ -53,7 +53,7 @@ pub(crate) enum Command {
     Serve(Box<ServeArgs>),
     /// Watch three prompts live through a kill -9 of the daemon
     Demo(DemoArgs),
-    /// Say why each open prompt of a session is, or is not, resolvable
+    /// Say why each open prompt of a session, or of all below a folder, is or is not resolvable
     Explain(ExplainArgs),
     /// Run the built-in scripted agent on stdin and stdout
     Agent(AgentArgs),
@@ -155,18 +155,34 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit status: 0 nothing open, or all of it resolvable; 3 something stays unknown; 2 wrong usage; 1 I/O.")]
+What is said holds if nothing of the session runs any more: of a live one its daemon
+knows better.
+
+A folder stands for every session below it that has a ledger, archived ones too. The
+ones in which something is open are explained, and a last line counts them all. Each
+session's workspace is the one its transcript was begun in, unless --workspace is
+given. With --json there is one object a line for every session, led by `session`,
+`ledger`, `transcript`, `workspace` and `archived`. With --apply a session that is
+live is skipped; its object says `\"skipped\":\"live\"`.
+A session that qwen-code's own daemon has live holds no lock that could be seen: end
+that daemon before --apply.
+
+Exit status, of several sessions the worst:
+  0  nothing open, or all of it resolvable
+  3  something stays unknown, or is open in a live session that was skipped
+  2  wrong usage
+  1  a file could not be read or written, or --apply was asked of one session that is live")]
 pub(crate) struct ExplainArgs {
-    /// The session's id
-    #[arg(value_name = "SESSION")]
-    pub(crate) session: String,
+    /// The session's id, its transcript or ledger, or a folder with sessions below it
+    #[arg(value_name = "SESSION|FILE|DIR")]
+    pub(crate) target: PathBuf,
     /// The store to look in; native sessions lie in ~/.qwen [default: the user's state folder]
     #[arg(long, env = "TURND_STORE", value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
-    /// The session's workspace [default: the current folder]
+    /// The session's workspace [default: the current folder; for files and folders what the transcript says]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Print one JSON object
+    /// Print one JSON object a session, with all that is known
     #[arg(long)]
     pub(crate) json: bool,
     /// Append what is printed; no daemon may have the session live

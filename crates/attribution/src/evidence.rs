@@ -36,6 +36,15 @@ pub struct Evidence {
     markers: HashMap<String, Place>,
 }
 
+/// A record that the evidence is gathered from, as whoever looks on is shown it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Met<'a> {
+    /// The next one of the active branch, towards its beginning.
+    OnBranch(&'a Record),
+    /// The newest prompt in the file that stands before the record at which the branch was cut.
+    BeforeCut(&'a Record),
+}
+
 /// When something visible was last written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Write {
@@ -81,14 +90,30 @@ impl Evidence {
         admissions: &[Admission],
         window_bytes: u64,
     ) -> Option<Self> {
+        Self::gather_watched(transcript, session_id, admissions, window_bytes, &mut |_, _| ())
+    }
+
+    /// The same, while somebody looks on: `watch` is shown every record that the evidence is gathered from, newest first,
+    /// so that what a person is told is what was judged.
+    pub(crate) fn gather_watched(
+        transcript: &Transcript,
+        session_id: &str,
+        admissions: &[Admission],
+        window_bytes: u64,
+        watch: &mut dyn FnMut(&Transcript, Met<'_>),
+    ) -> Option<Self> {
         let mut branch = transcript.branch(window_bytes).ok()?;
         let mut gathering = Gathering::new(admissions);
         loop {
             let Some(record) = branch.next_record().ok()? else {
                 gathering.history.reach_the_beginning();
-                branch.prompt_before_cut().into_iter().for_each(|prompt| gathering.take_last_prompt(prompt));
+                if let Some(prompt) = branch.prompt_before_cut() {
+                    watch(transcript, Met::BeforeCut(prompt));
+                    gathering.take_last_prompt(prompt);
+                }
                 break;
             };
+            watch(transcript, Met::OnBranch(&record));
             gathering.take(transcript, record)?;
             if branch.is_beyond_window() && gathering.is_complete() {
                 break;
@@ -169,11 +194,16 @@ impl Evidence {
     /// only looks like a prompt counts both ways.
     #[must_use]
     pub fn shows_foreign_prompt(&self, admission: &Admission) -> bool {
-        let is_foreign = |last: &Option<String>| match last {
-            Some(stamp) => *stamp != admission.prompt_id,
+        let last = [&self.last_prompt, &self.last_question].into_iter().flatten();
+        last.map(Option::as_deref).any(|stamp| self.is_foreign(stamp, admission))
+    }
+
+    /// Whether a last prompt with this stamp is another's than the admission's.
+    pub(crate) fn is_foreign(&self, stamp: Option<&str>, admission: &Admission) -> bool {
+        match stamp {
+            Some(stamp) => stamp != admission.prompt_id,
             None => self.shows_own_prompt(admission),
-        };
-        [&self.last_prompt, &self.last_question].into_iter().flatten().any(is_foreign)
+        }
     }
 
     /// Whether a real user record behind the admission is stamped with its id.

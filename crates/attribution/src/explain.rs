@@ -1,13 +1,47 @@
-//! The whole reasoning about a session's open prompts, for a person or for a program.
+//! The whole reasoning about a session's open prompts, for a program ([`explain`]) or for a person ([`report()`]).
 
+mod cause;
 mod json;
+mod page;
 mod report;
+mod seen;
+mod words;
+
+pub use report::{Report, report};
+pub use words::{printable, printable_path};
 
 use ledger::{Record, recent_terminals};
 use transcript::{Classified, HistoryTail, Transcript, WINDOW_BYTES};
 
 use crate::admission::open_admissions;
 use crate::reconcile::{Plan, Session, plan};
+use crate::withheld::Withheld;
+
+/// Where a session stands, as its plan has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// No prompt is open.
+    NothingOpen,
+    /// The ending of every open prompt is known.
+    Resolvable,
+    /// Some open prompt stays unknown.
+    Unknown,
+    /// The ledger is there and cannot be read.
+    Unreadable,
+}
+
+impl Plan {
+    /// Where the session stands.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        match self.verdict.withheld {
+            None => Standing::Resolvable,
+            Some(Withheld::NoDangling) => Standing::NothingOpen,
+            Some(Withheld::LedgerUnreadable) => Standing::Unreadable,
+            Some(_) => Standing::Unknown,
+        }
+    }
+}
 
 /// Everything that is known and concluded about a session (evidence rules, section 6). Nothing is written; the plan
 /// inside can be applied.
@@ -27,7 +61,7 @@ pub struct Explanation {
     pub terminals: Option<Vec<Record>>,
 }
 
-/// Explains a session: reads both files, the whole active branch included, and writes nothing.
+/// Explains a session to a program: reads both files, the whole active branch included, and writes nothing.
 #[must_use]
 pub fn explain(session: &Session<'_>) -> Explanation {
     let plan = plan(session);
@@ -43,21 +77,6 @@ pub fn explain(session: &Session<'_>) -> Explanation {
         projection,
         classified: classified.flatten(),
         terminals: recent_terminals(session.ledger).ok().filter(|terminals| !terminals.is_empty()),
-    }
-}
-
-impl Explanation {
-    /// Whether no prompt stays unknown once the plan is applied.
-    #[must_use]
-    pub fn is_settled(&self) -> bool {
-        use crate::withheld::Withheld::NoDangling;
-        matches!(self.plan.verdict.withheld, None | Some(NoDangling))
-    }
-
-    /// Whether a file that is there could not be read.
-    #[must_use]
-    pub fn is_unreadable(&self) -> bool {
-        self.plan.reading.is_none()
     }
 }
 

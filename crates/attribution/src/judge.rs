@@ -14,7 +14,7 @@ pub const DAEMON_LOST: &str = "daemon_lost";
 /// The stop reason of a turn that is known to have ended by what it left in the transcript.
 pub const RECONSTRUCTED: &str = "reconstructed_from_transcript";
 /// The code of a prompt that ran into its deadline.
-const DEADLINE_EXCEEDED: &str = "prompt_deadline_exceeded";
+pub(crate) const DEADLINE_EXCEEDED: &str = "prompt_deadline_exceeded";
 
 /// How a prompt ended, and how that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +98,7 @@ fn infer(
     evidence: Option<&Evidence>,
     settled: &[Settled],
 ) -> Result<Settled, Withheld> {
-    if !is_last_open_admission(records, target) {
+    if last_open_admission(records).is_none_or(|last| last.prompt_id != target.prompt_id) {
         return Err(Withheld::AttributionGuard);
     }
     let evidence = evidence.ok_or(Withheld::NoTranscript)?;
@@ -117,13 +117,12 @@ fn infer(
     Ok(Settled { prompt_id: target.prompt_id.clone(), fact: basis.fact(), basis })
 }
 
-/// Whether the last admission of a never-settled id is the target's. With one open prompt it is, unless that prompt had
-/// ended before.
-fn is_last_open_admission(records: &[Record], target: &Admission) -> bool {
+/// The last admission of a never-settled id. Of one open prompt it is that one's, unless the prompt had ended before.
+pub(crate) fn last_open_admission(records: &[Record]) -> Option<&Record> {
     let ended = ended_ids(records);
     let mut never_settled =
         records.iter().filter(|record| record.is_in_flight() && !ended.contains(record.prompt_id.as_str()));
-    never_settled.next_back().is_some_and(|last| last.prompt_id == target.prompt_id)
+    never_settled.next_back()
 }
 
 fn check_position(records: &[Record], target: &Admission, evidence: &Evidence) -> Result<(), Withheld> {

@@ -6,7 +6,7 @@ use ledger::{AppendError, Ledger, Reading, Record};
 use transcript::{Transcript, WINDOW_BYTES};
 
 use crate::admission::{Admission, open_admissions};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Met};
 use crate::judge::{Basis, Settled, Verdict, judge};
 use crate::withheld::Withheld;
 
@@ -56,12 +56,25 @@ pub fn reconcile(session: &Session<'_>, now_ms: u64) -> Reconciliation {
 /// Judges the open prompts of a session and writes nothing.
 #[must_use]
 pub fn plan(session: &Session<'_>) -> Plan {
+    plan_watched(session, &mut |_, _, _| ()).0
+}
+
+/// The same with the evidence it rests on, while somebody looks on: `watch` is shown every record of the transcript that
+/// was weighed, newest first, and for which admissions.
+pub(crate) fn plan_watched(
+    session: &Session<'_>,
+    watch: &mut dyn FnMut(&[Admission], &Transcript, Met<'_>),
+) -> (Plan, Option<Evidence>) {
     let Ok(reading) = session.ledger.read() else {
-        return Plan { reading: None, verdict: nothing(Withheld::LedgerUnreadable) };
+        return (Plan { reading: None, verdict: nothing(Withheld::LedgerUnreadable) }, None);
     };
     let admissions = open_admissions(&reading.records);
-    let verdict = weigh(session, &reading.records, &admissions);
-    Plan { reading: Some(reading), verdict }
+    // Most loads find nothing open and never look at the transcript.
+    let (verdict, evidence) = match &admissions[..] {
+        [] => (judge(&reading.records, None), None),
+        open => weigh(session, &reading.records, open, &mut |transcript, met| watch(open, transcript, met)),
+    };
+    (Plan { reading: Some(reading), verdict }, evidence)
 }
 
 impl Plan {
@@ -94,18 +107,25 @@ impl Settled {
     }
 }
 
-/// Judges by what the transcript says, if it loads. Most loads find nothing open and read none of it.
-fn weigh(session: &Session<'_>, records: &[Record], admissions: &[Admission]) -> Verdict {
-    let transcript = Some(session)
-        .filter(|_| !admissions.is_empty())
-        .and_then(|session| transcript::open(session.transcript, session.session_id, session.workspace).ok());
-    let gather = |transcript: &Transcript| Evidence::gather(transcript, session.session_id, admissions, WINDOW_BYTES);
-    let evidence = transcript.as_ref().and_then(gather);
-    let verdict = judge(records, evidence.as_ref());
-    let is_disputed = evidence.is_some_and(|evidence| evidence.is_disputed);
-    let Some(transcript) = transcript.filter(|_| is_disputed) else { return verdict };
-    let other = judge(records, gather(&transcript.leaving_out_disputed()).as_ref());
-    agreed(verdict, &other)
+/// Judges by what the transcript says; without evidence when it does not load. A line that not every reader of the format
+/// reads alike is read both ways.
+fn weigh(
+    session: &Session<'_>,
+    records: &[Record],
+    admissions: &[Admission],
+    watch: &mut dyn FnMut(&Transcript, Met<'_>),
+) -> (Verdict, Option<Evidence>) {
+    let Ok(transcript) = transcript::open(session.transcript, session.session_id, session.workspace) else {
+        return (judge(records, None), None);
+    };
+    let evidence = Evidence::gather_watched(&transcript, session.session_id, admissions, WINDOW_BYTES, watch);
+    let mut verdict = judge(records, evidence.as_ref());
+    if evidence.as_ref().is_some_and(|evidence| evidence.is_disputed) {
+        let transcript = transcript.leaving_out_disputed();
+        let other = Evidence::gather(&transcript, session.session_id, admissions, WINDOW_BYTES);
+        verdict = agreed(verdict, &judge(records, other.as_ref()));
+    }
+    (verdict, evidence)
 }
 
 /// What stands of a verdict where another reading of a damaged line gives another one: results with the prompt's own id,

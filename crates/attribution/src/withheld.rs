@@ -12,7 +12,8 @@ pub enum Withheld {
     NoDangling,
     /// Two or more prompts are open, and the tail has no sure owner.
     SeveralDangling,
-    /// The last admission that was never settled is not the open prompt's.
+    /// The last admission that was never settled is not the open prompt's, or what was written may be of another one:
+    /// ids that read alike, a turn result that the clock puts before it.
     AttributionGuard,
     /// No transcript loads.
     NoTranscript,
@@ -99,7 +100,7 @@ impl Withheld {
             Self::LedgerUnreadable => "the ledger cannot be read",
             Self::NoDangling => "no prompt is open",
             Self::SeveralDangling => "several prompts are open, and nothing says whose the end of the transcript is",
-            Self::AttributionGuard => "the last open admission is not this prompt's",
+            Self::AttributionGuard => "what was written may belong to another admission",
             Self::NoTranscript => "there is no transcript of this session in this workspace",
             Self::MarkerAbsent => "the record that was last at its admission is not on the active branch",
             Self::MarkerNothingAfter => "nothing was said after the record that was last at its admission",
@@ -114,6 +115,74 @@ impl Withheld {
             Self::TailIsNoAnswer => "nothing is left open, but the last thing said is no answer",
             Self::ForeignPrompt => "the last turn of the transcript is another prompt's",
             Self::LedgerChanged => "the ledger changed while the evidence was weighed",
+        }
+    }
+}
+
+impl Withheld {
+    /// What would resolve it, as a sentence for whoever has to go on. Of most reasons it says that nothing can, or only
+    /// what may still be on its way.
+    #[must_use]
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::LedgerUnreadable => "make what is in the ledger's place a file that can be read, and ask again",
+            Self::NoDangling => "there is nothing to resolve",
+            Self::SeveralDangling => {
+                "only a turn result with the prompt's own id tells them apart: if the session's host still runs it may \
+                 yet write one, so ask again; otherwise nothing can"
+            }
+            Self::AttributionGuard => {
+                "only a turn result from after this admission could tell: what else is written may belong to an earlier use \
+                 of the id, or to another prompt; without one, nothing can"
+            }
+            Self::NoTranscript => {
+                "bring the transcript back, or name the workspace in which it was begun; without it, nothing can"
+            }
+            Self::MarkerAbsent => {
+                "bring back the transcript as it was at the admission; if it was rewound or cut since then, nothing can"
+            }
+            Self::MarkerNothingAfter => {
+                "if the session's host still runs, what the agent says next may tell, so ask again; otherwise nothing can: \
+                 whether the agent ever had the prompt left no trace"
+            }
+            Self::DeadlineFence => {
+                "only a turn result with the prompt's own id could tell: in this session nothing is concluded from the end \
+                 of the transcript any more; without one, nothing can"
+            }
+            Self::CompressionFence => {
+                "only a turn result with the prompt's own id could tell: what the turn wrote may be in the summary alone; \
+                 without one, nothing can"
+            }
+            Self::NoVisibleWrite => {
+                "if the session's host still runs, what the agent says next may tell, so ask again; otherwise nothing can: \
+                 there is nothing to judge by"
+            }
+            Self::SameMsAsAdmission => {
+                "nothing can, unless the agent still writes: of two things in one millisecond nobody knows which was \
+                 first"
+            }
+            Self::TailBeforeAdmission => {
+                "if the session's host still runs, what the agent says next may tell, so ask again; otherwise nothing can: \
+                 the end of the transcript was written before the prompt came"
+            }
+            Self::SameMsAsOtherTerminal => {
+                "nothing can, unless the agent still writes: of two things in one millisecond nobody knows which was \
+                 first, and what was said last may be the other prompt's"
+            }
+            Self::TailBeforeOtherTerminal => {
+                "only a turn result with the prompt's own id could tell: what was said last may be the other prompt's; \
+                 without one, nothing can"
+            }
+            Self::HistoryUnreadable => "mend the damaged record from a copy and ask again; without a copy, nothing can",
+            Self::TailIsNoAnswer => {
+                "if the session's host still runs, what the agent says next may tell, so ask again; otherwise nothing can: \
+                 what stands last is neither a question nor an answer"
+            }
+            Self::ForeignPrompt => {
+                "only a turn result with the prompt's own id could tell: what stands last was not written for this prompt; \
+                 without one, nothing can"
+            }
+            Self::LedgerChanged => "ask again: what was appended meanwhile may say more",
         }
     }
 }

@@ -1,139 +1,142 @@
-//! `turnd explain`: why each open prompt of a session is, or is not, resolvable.
+//! `turnd explain`: why each open prompt is, or is not, resolvable; of one session, or of all below a folder.
 
-use std::path::{Path, PathBuf};
+mod files;
+mod folder;
+mod ledgers;
+mod target;
+
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use attribution::{Explanation, Plan, Session, Withheld};
-use ledger::Ledger;
-use transcript::{LockError, Owner, SessionLock, layout};
+use attribution::{Plan, Session, Standing, Withheld};
+use transcript::{LockError, Owner, SessionLock};
 
-use crate::cli::{ExplainArgs, TranscriptMode};
+use crate::cli::ExplainArgs;
 use crate::output::line;
-use crate::store;
+use files::Files;
+use target::{Refusal, Target};
 
 /// Something stays unknown.
 const EXIT_UNKNOWN: u8 = 3;
 /// The words on the command line cannot be meant.
 const EXIT_USAGE: u8 = 2;
 
-/// A session's files.
-struct Files {
-    session_id: String,
-    workspace: PathBuf,
-    transcript: PathBuf,
-    ledger: Ledger,
+/// How a run ends; of several the worst one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// Nothing is open, or all of it is resolvable.
+    Known,
+    /// Something stays unknown.
+    Unknown,
+    /// A file could not be read or written.
+    Failed,
 }
 
-impl Files {
-    fn new(store: &Path, workspace: &Path, session_id: &str) -> Self {
-        let chats = layout::chats_dir(store, workspace);
-        Self {
-            session_id: session_id.to_owned(),
-            workspace: workspace.to_owned(),
-            transcript: layout::transcript_path(&chats, session_id),
-            ledger: Ledger::new(layout::ledger_path(&chats, session_id), ledger::Durability::Process),
+impl Outcome {
+    fn of(plan: &Plan) -> Self {
+        match plan.standing() {
+            Standing::NothingOpen | Standing::Resolvable => Self::Known,
+            Standing::Unknown => Self::Unknown,
+            Standing::Unreadable => Self::Failed,
         }
     }
+}
 
-    fn session(&self) -> Session<'_> {
-        Session {
-            ledger: &self.ledger,
-            transcript: &self.transcript,
-            session_id: &self.session_id,
-            workspace: &self.workspace,
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Known => Self::SUCCESS,
+            Outcome::Unknown => Self::from(EXIT_UNKNOWN),
+            Outcome::Failed => Self::FAILURE,
+        }
+    }
+}
+
+/// What is told, and the plan it tells of.
+struct Told {
+    plan: Plan,
+    text: String,
+}
+
+impl Told {
+    /// To a program all that is known, to a person what the verdict needs.
+    fn of(session: &Session<'_>, json: bool) -> Self {
+        if json {
+            let explanation = attribution::explain(session);
+            Self { text: explanation.to_json(), plan: explanation.plan }
+        } else {
+            let report = attribution::report(session);
+            Self { text: report.to_string().trim_end().to_owned(), plan: report.plan }
         }
     }
 }
 
 /// Explains, and with `--apply` appends what it printed.
 pub(crate) fn run(args: ExplainArgs) -> ExitCode {
-    if !is_one_name(&args.session) {
-        eprintln!("turnd: a session id is one file name, and `{}` is not", args.session);
-        return ExitCode::from(EXIT_USAGE);
+    match target::of(&args) {
+        Ok(Target::Session(files)) => explain_one(&files, &args).into(),
+        Ok(Target::Folder(path, workspace)) => folder::explain(&path, workspace.as_deref(), &args).into(),
+        Err(Refusal::Usage(text)) => {
+            eprintln!("turnd: {text}");
+            ExitCode::from(EXIT_USAGE)
+        }
+        Err(Refusal::Io(text)) => failed(&text).into(),
     }
-    let workspace = match place(args.workspace.as_deref()) {
-        Ok(workspace) => workspace,
-        Err(error) => return failed(&format!("cannot tell which workspace is meant: {error}")),
-    };
-    let store = args.store.unwrap_or_else(|| store::default_for(TranscriptMode::Recorded));
-    let files = Files::new(&store, &workspace, &args.session);
+}
+
+/// Why something of the session stays unknown, or nothing when all is known.
+pub(crate) fn withheld(store: &Path, workspace: &Path, session_id: &str) -> Option<Withheld> {
+    let files = Files::in_store(store, workspace, session_id);
+    attribution::plan(&files.session()).verdict.withheld
+}
+
+fn explain_one(files: &Files, args: &ExplainArgs) -> Outcome {
     if !files.transcript.exists() && !files.ledger.path().exists() {
         // Nothing is open in files that are not there. A person has more likely mistyped something.
-        let folder = files.transcript.parent().unwrap_or(&store).display();
-        let session = &args.session;
+        let (session, folder) = (&files.session_id, files.ledger.path().parent().unwrap_or(Path::new("")).display());
         eprintln!("turnd: no files of session {session} in {folder}; --store and --workspace say where to look");
     }
     // Held until the end: what is printed is what is appended.
-    let lock = if args.apply { lock(&files.transcript).map(Some) } else { Ok(None) };
+    let lock = if args.apply { lock(files).map(Some) } else { Ok(None) };
     let lock = match lock {
         Ok(lock) => lock,
         Err(error) => return failed(&error.to_string()),
     };
-    let explanation = attribution::explain(&files.session());
-    if let Err(error) = print(&explanation, args.json) {
+    let told = Told::of(&files.session(), args.json);
+    if let Err(error) = line(&told.text) {
         return failed(&error.to_string());
     }
     if let Err(error) = files.ledger.read() {
         return failed(&format!("{}: {error}", files.ledger.path().display()));
     }
-    let code = exit_code(&explanation);
-    if lock.is_none() { code } else { apply(explanation.plan, &files, code) }
-}
-
-/// The workspace that is meant: only its name is needed, since a crash may have outlived the folder.
-fn place(given: Option<&Path>) -> std::io::Result<PathBuf> {
-    let path = given.unwrap_or(Path::new("."));
-    path.canonicalize().or_else(|_| std::path::absolute(path))
-}
-
-/// Why something of the session stays unknown, or nothing when all is known.
-pub(crate) fn withheld(store: &Path, workspace: &Path, session_id: &str) -> Option<Withheld> {
-    let files = Files::new(store, workspace, session_id);
-    attribution::plan(&files.session()).verdict.withheld
+    let outcome = Outcome::of(&told.plan);
+    if lock.is_none() { outcome } else { outcome.max(apply(told.plan, files)) }
 }
 
 /// Appends what was printed. The daemon's own appends do not ask for the session's lock, so the ledger may have changed.
-fn apply(plan: Plan, files: &Files, code: ExitCode) -> ExitCode {
+fn apply(plan: Plan, files: &Files) -> Outcome {
     let had_something = !plan.verdict.settled.is_empty();
     let done = plan.apply(&files.ledger, now_ms());
+    let path = files.ledger.path().display();
     match (done.failure, done.withheld) {
-        (Some(error), _) => failed(&error.to_string()),
-        (None, Some(Withheld::LedgerChanged)) if had_something => failed(Withheld::LedgerChanged.explanation()),
-        (None, _) => code,
-    }
-}
-
-fn print(explanation: &Explanation, json: bool) -> std::io::Result<()> {
-    if json { line(explanation.to_json()) } else { line(explanation.to_string().trim_end()) }
-}
-
-fn exit_code(explanation: &Explanation) -> ExitCode {
-    if explanation.is_unreadable() {
-        ExitCode::FAILURE
-    } else if explanation.is_settled() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(EXIT_UNKNOWN)
+        (Some(error), _) => failed(&format!("{path}: {error}")),
+        (None, Some(withheld @ Withheld::LedgerChanged)) if had_something => {
+            failed(&format!("{path}: {}; {}", withheld.explanation(), withheld.remedy()))
+        }
+        (None, _) => Outcome::Known,
     }
 }
 
 /// Takes the session's lock, so that no daemon has it live while something is appended.
-fn lock(transcript: &Path) -> Result<SessionLock, LockError> {
+fn lock(files: &Files) -> Result<SessionLock, LockError> {
     let owner = Owner { pid: std::process::id(), started_at: now_ms(), start_ticks: None };
-    SessionLock::acquire(&transcript.with_extension("lock"), &owner)
+    SessionLock::acquire(&files.lock, &owner)
 }
 
-/// Whether the text names one file: a path would leave the store.
-fn is_one_name(session_id: &str) -> bool {
-    !session_id.is_empty()
-        && !session_id.starts_with('.')
-        && !session_id.contains(|letter: char| letter == '/' || letter == '\\' || letter.is_control())
-}
-
-fn failed(text: &str) -> ExitCode {
+fn failed(text: &str) -> Outcome {
     eprintln!("turnd: {text}");
-    ExitCode::FAILURE
+    Outcome::Failed
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place of this program that reads the clock")]
@@ -144,14 +147,10 @@ fn now_ms() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::is_one_name;
+    use super::Outcome;
 
     #[test]
-    fn a_session_id_that_would_leave_the_store_is_refused() {
-        for id in ["", ".", "..", "../x", "a/b", "a\\b", "a\0b"] {
-            assert!(!is_one_name(id), "{id:?}");
-        }
-        assert!(is_one_name("11111111-2222-4333-8444-555555555555"));
-        assert!(is_one_name("ses_1"));
+    fn the_worst_of_several_outcomes_is_that_nobody_could_look() {
+        assert!(Outcome::Failed > Outcome::Unknown && Outcome::Unknown > Outcome::Known);
     }
 }

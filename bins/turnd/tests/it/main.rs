@@ -4,6 +4,8 @@
 
 mod arrows;
 mod commands;
+mod explain;
+mod explain_folder;
 mod faults;
 mod http;
 mod kill;

@@ -1,15 +1,12 @@
-//! The explanation, for a program and for a person.
+//! The explanation for a program.
 
+use attribution::Standing;
 use serde_json::{Value, json};
 
 use crate::told;
 
 fn explained(words: &str) -> Value {
     serde_json::from_str(&told::files(&told::story(words).remains()).explain().to_json()).unwrap()
-}
-
-fn report(words: &str) -> String {
-    told::files(&told::story(words).remains()).explain().to_string()
 }
 
 #[test]
@@ -72,21 +69,6 @@ fn nothing_is_written_by_an_explanation() {
     let files = told::files(&remains);
     let explanation = files.explain();
     assert_eq!(files.ledger_bytes(), remains.ledger);
-    assert!(explanation.is_settled() && !explanation.is_unreadable());
+    assert_eq!(explanation.plan.standing(), Standing::Resolvable);
     assert_eq!(explanation.plan.apply(files.ledger(), 7).appended.len(), 1);
-}
-
-#[test]
-fn a_person_is_told_why() {
-    assert_eq!(
-        report("[A if, user, answer]"),
-        "ledger: 1 records, 0 lines dropped\ntranscript: 2 records on the active branch\nhistory: nothing is left open\n\
-         A: completed (reconstructed_from_transcript), because the transcript ends with an answer\n"
-    );
-    assert!(report("[A if, B if, user, answer]").ends_with(
-        "A: stays unknown, because several prompts are open, and nothing says whose the end of the transcript is \
-         (several_dangling)\nB: stays unknown, because several prompts are open, and nothing says whose the end of the \
-         transcript is (several_dangling)\n"
-    ));
-    assert!(report("[A if, A term]").ends_with("no prompt is open\n"));
 }

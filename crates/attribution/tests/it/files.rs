@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use attribution::{Explanation, Plan, Reconciliation, Session, explain, plan};
+use attribution::{Explanation, Plan, Reconciliation, Report, Session, explain, plan, report};
 use ledger::{Durability, Ledger};
 use tempfile::TempDir;
 
@@ -77,6 +77,10 @@ impl Files {
 
     pub(crate) fn explain(&self) -> Explanation {
         explain(&self.session())
+    }
+
+    pub(crate) fn report(&self) -> Report {
+        report(&self.session())
     }
 
     pub(crate) fn reconcile(&self) -> Reconciliation {

@@ -2,7 +2,7 @@
 //! says of one reason where it fires, where it just does not, and that it fires because of the very event that it is
 //! about. What the seed says, sentence by sentence, and the case for each stands in `cases/README.md`.
 //!
-//! `REWRITE_CASES=1` writes what was found in the place of what was expected; the difference is for a person to judge.
+//! `REWRITE_EXPECTED=1` writes what was found in the place of what was expected; the difference is for a person to judge.
 
 mod file;
 mod setting;
@@ -16,6 +16,7 @@ use attribution::strategies::Story;
 
 use self::file::{Case, CaseFile, Kind, Said};
 use self::setting::Setting;
+use crate::expected::is_to_be_rewritten;
 use crate::files::{Files, NOW_MS};
 use crate::told;
 
@@ -34,11 +35,6 @@ fn every_case_is_judged_as_it_is_written_down() {
         differences.extend(different);
     }
     assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
-}
-
-#[expect(clippy::disallowed_methods, reason = "the one wish that a person can have of these tests")]
-fn is_to_be_rewritten() -> bool {
-    std::env::var("REWRITE_CASES").is_ok()
 }
 
 /// What became of a case's files.

@@ -6,12 +6,14 @@ extern crate turnd_attribution as attribution;
 
 mod agreement;
 mod cases;
+mod expected;
 mod explaining;
 mod files;
 mod formats;
 mod guards;
 mod identity;
 mod marker;
+mod reports;
 mod told;
 mod torn;
 mod worlds;

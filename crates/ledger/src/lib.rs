@@ -52,8 +52,8 @@
 //! An append that was answered with `Ok` is in the file, whole, behind everything that was answered before it. It survives
 //!
 //! - the death of the process by any signal, with [`Durability::Process`];
-//! - the death of the machine too, with [`Durability::Fsync`], as far as the disk keeps what it has confirmed: the file is
-//!   synced before the answer, and with its first record the folder that names it and the folders made for it.
+//! - the death of the machine too, with [`Durability::Fsync`], as far as the disk keeps what it has confirmed: before the
+//!   answer the file is synced, and, once for each opening, the folder that names it and the folders made for it.
 //!
 //! An append that was cut off leaves at most a torn last line. Readers drop it; the next append closes it with an LF
 //! before it writes. So a crash at any byte costs the record that was being written and no other, before or after it. A

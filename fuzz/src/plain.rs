@@ -77,6 +77,22 @@ impl PlainFile {
         branch
     }
 
+    /// Whether the branch ends because a parent is nowhere in the file.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        let branch = self.branch();
+        let missing = branch.last().and_then(|first| first.parent.as_ref());
+        missing.is_some_and(|missing| self.on_branch().all(|record| record.uuid != *missing))
+    }
+
+    /// The dispatch marker: the uuid of the last line, if that is one whole object that has one.
+    #[must_use]
+    pub fn tail_uuid(bytes: &[u8]) -> Option<String> {
+        let line = bytes.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty())?;
+        let object: Value = serde_json::from_slice(line).ok()?;
+        Some(object.get("uuid")?.as_str()?.to_owned()).filter(|uuid| !uuid.is_empty())
+    }
+
     /// Whether the records are of one session, the pieces of each are neighbours, and every parent that is there stands
     /// before its child.
     #[must_use]

@@ -6,6 +6,7 @@ extern crate turnd_attribution as attribution;
 
 mod agreement;
 mod cases;
+mod clock;
 mod explaining;
 mod files;
 mod formats;

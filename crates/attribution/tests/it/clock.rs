@@ -1,0 +1,28 @@
+//! A clock that was set back between what is judged and the judging.
+
+use crate::story::{Story, verdict};
+
+/// Before anything of a story, in epoch milliseconds.
+const LONG_AGO_MS: u64 = 1_000;
+
+#[test]
+fn what_was_withheld_beside_an_exact_ending_stays_so_though_the_clock_was_set_back() {
+    for (words, settled, withheld) in [
+        ("A+ B+ ? ! A#done", "A=completed:max_tokens", "tail_before_other_terminal"),
+        ("B+ A+ ? ! A#done", "A=completed:max_tokens", "attribution_guard"),
+    ] {
+        let files = Story::new(words).files();
+        assert_eq!(verdict(&files), format!("{settled} {withheld}"), "{words}");
+        let first = files.plan().apply(files.ledger(), LONG_AGO_MS);
+        assert_eq!(first.appended.len(), 1, "{words}");
+        let again = files.plan().apply(files.ledger(), LONG_AGO_MS + 1);
+        assert_eq!(again.appended, [], "{words}");
+    }
+}
+
+#[test]
+fn an_ending_beside_which_nothing_stays_open_gets_the_time_of_the_judging() {
+    let files = Story::new("A+ ? ! A#done").files();
+    let outcome = files.plan().apply(files.ledger(), LONG_AGO_MS);
+    assert_eq!(outcome.appended[0].at_ms, LONG_AGO_MS as f64);
+}

@@ -1,5 +1,6 @@
 //! What the targets share: the files they read, the two files in one input, and a plain reader to compare with.
 
+mod history;
 mod mutate;
 pub mod plain;
 
@@ -7,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+pub use history::with_history;
 pub use mutate::mutate;
 use tempfile::TempDir;
 
@@ -16,12 +18,26 @@ const SEPARATOR: u8 = 0x1e;
 /// How large a window is at most that is tried with an input, in bytes: a few records.
 const WINDOW_BYTES_MAX: u64 = 2_000;
 
-/// The windows that bounded readings of these bytes are tried with, in bytes: nothing, and one that depends on them, so
-/// that many inputs try many.
-#[must_use]
-pub fn windows(bytes: &[u8]) -> [u64; 2] {
-    let sum = bytes.iter().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
-    [0, sum % WINDOW_BYTES_MAX]
+/// What is tried with an input beside the input itself. It follows from the bytes, so that many inputs try much and each
+/// finding can be had again.
+#[derive(Debug, Clone, Copy)]
+pub struct Trial {
+    /// The windows that bounded readings are tried with, in bytes: nothing, and some.
+    pub windows: [u64; 2],
+    /// Whether the transcript has a long history before it.
+    pub has_history: bool,
+    /// Whether the clock was set back before the judging.
+    pub is_clock_set_back: bool,
+}
+
+impl Trial {
+    /// The trial that goes with an input.
+    #[must_use]
+    pub fn of(input: &[u8]) -> Self {
+        let sum = input.iter().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+        let window = sum / 4 % WINDOW_BYTES_MAX;
+        Self { windows: [0, window], has_history: sum & 1 == 1, is_clock_set_back: sum & 2 == 2 }
+    }
 }
 
 /// The input as two files. Without a separator all of it is the first one, and the second is empty.

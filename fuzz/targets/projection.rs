@@ -10,16 +10,18 @@ use transcript::{
     Unreadable, Writer, classify,
 };
 use turnd_fuzz::plain::PlainFile;
-use turnd_fuzz::{mutate, path, windows, write};
+use turnd_fuzz::{Trial, mutate, path, with_history, write};
 
-fuzz_target!(|bytes: &[u8]| {
+fuzz_target!(|input: &[u8]| {
+    let trial = Trial::of(input);
+    let bytes = &if trial.has_history { with_history(input) } else { input.to_vec() };
     let path = path("s.jsonl");
     write(&path, bytes);
     let Some(transcript) = Transcript::open(&path).expect("a regular file is opened") else { return };
     let whole = history(&transcript, u64::MAX, true);
     assert_eq!(history(&transcript, u64::MAX, false), whole, "what is read beyond the end of the history is not in it");
     let is_tame = PlainFile::read(bytes).is_some_and(|plain| plain.is_tame());
-    for window_bytes in windows(bytes) {
+    for window_bytes in trial.windows {
         let bounded = history(&transcript, window_bytes, true);
         assert!(!is_tame || bounded == whole, "window of {window_bytes}: {bounded:?} {whole:?}");
     }

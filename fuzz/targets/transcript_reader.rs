@@ -8,7 +8,7 @@ use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use serde_json::json;
 use transcript::{Body, Durability, Identity, Record, Transcript, Writer, display, find_turn_result, tail_uuid};
 use turnd_fuzz::plain::PlainFile;
-use turnd_fuzz::{mutate, path, read, windows, write};
+use turnd_fuzz::{Trial, mutate, path, read, write};
 
 /// Bounds of a replay that are tried, in bytes: a few updates, all.
 const REPLAYS_BYTES_MAX: [usize; 2] = [1_000, usize::MAX];
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     let path = path("s.jsonl");
     write(&path, bytes);
     let plain = PlainFile::read(bytes);
-    let branch = check_branches(&path, windows(bytes), plain.as_ref());
+    let branch = check_branches(&path, Trial::of(bytes).windows, plain.as_ref());
     check_look_ups(&path, &branch, plain.as_ref());
     check_replays(&path);
     check_appending(bytes, &path, &branch);

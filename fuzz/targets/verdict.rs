@@ -10,13 +10,17 @@ use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use serde_json::Value;
 use transcript::Transcript;
 use turnd_fuzz::plain::PlainFile;
-use turnd_fuzz::{mutate, path, read, split, windows, write};
+use turnd_fuzz::{Trial, mutate, path, read, split, with_history, write};
 
-/// When the judging takes place, in epoch milliseconds: after every time that a transcript can name.
+/// When the judging takes place, in epoch milliseconds: after every time that a transcript can name, or, by a clock that
+/// was set back, before most.
 const NOW_MS: u64 = 260_000_000_000_000;
+const LONG_AGO_MS: u64 = 1_000;
 
 fuzz_target!(|input: &[u8]| {
+    let trial = Trial::of(input);
     let (ledger_bytes, transcript_bytes) = split(input);
+    let transcript_bytes = &if trial.has_history { with_history(transcript_bytes) } else { transcript_bytes.to_vec() };
     let ledger = Ledger::new(path("s.ledger.jsonl"), Durability::Process);
     write(ledger.path(), ledger_bytes);
     let transcript = path("s.jsonl");
@@ -27,11 +31,12 @@ fuzz_target!(|input: &[u8]| {
     let plain = PlainFile::read(transcript_bytes);
     let verdict = plan(&session).verdict;
     check_sense(&records, &verdict, plain.as_ref());
-    check_windows(&records, &session, &verdict, plain.as_ref(), windows(input));
+    check_windows(&records, &session, &verdict, plain.as_ref(), trial.windows);
     check_explanation(&session, &verdict);
     check_race(&session, ledger_bytes);
     write(ledger.path(), ledger_bytes);
-    check_applied(&session, &records, &verdict);
+    let now_ms = if trial.is_clock_set_back { LONG_AGO_MS } else { NOW_MS };
+    check_applied(&session, &records, &verdict, now_ms);
 });
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| { mutate(data, size, max_size, seed) });
@@ -122,13 +127,13 @@ fn check_race(session: &Session<'_>, ledger_bytes: &[u8]) {
 }
 
 /// What is settled is appended behind what was there, and a second time nothing is.
-fn check_applied(session: &Session<'_>, before: &[Record], planned: &Verdict) {
-    let outcome = plan(session).apply(session.ledger, NOW_MS);
+fn check_applied(session: &Session<'_>, before: &[Record], planned: &Verdict, now_ms: u64) {
+    let outcome = plan(session).apply(session.ledger, now_ms);
     assert!(outcome.failure.is_none() && outcome.settled == planned.settled && outcome.withheld == planned.withheld);
     let after = session.ledger.read().expect("a regular file is read").records;
     assert_eq!(after, [before, &outcome.appended].concat());
     let still_open = dangling(&after);
     assert!(planned.settled.iter().all(|settled| !still_open.contains(&settled.prompt_id.as_str())));
-    let again = plan(session).apply(session.ledger, NOW_MS + 1);
+    let again = plan(session).apply(session.ledger, now_ms + 1);
     assert!(again.appended.is_empty(), "{:?} after {:?}", again.settled, planned);
 }

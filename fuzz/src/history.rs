@@ -1,39 +1,37 @@
-//! A long history before a transcript: without one, all that is read of a short file is all of it.
+//! A long history in the middle of a transcript: without one, all that is read of a short file is all of it.
 
 use std::fmt::Write;
 
-use serde_json::json;
-
-use crate::plain::PlainFile;
+use serde_json::{Value, json};
 
 /// Records of the history: more than the model's history is looked back for.
 const RECORDS: usize = 60;
 
-/// The parent of a first record.
-const NO_PARENT: &str = r#""parentUuid":null"#;
-
-/// The transcript with a history before it, of which its first record is the child. As it is when nobody can tell whose
-/// it is, or when it does not begin anywhere.
+/// The transcript with a history behind its record number `place`, counted round: a child of that record, and the parent
+/// of its child. As it is where that is no record.
 #[must_use]
-pub fn with_history(transcript: &[u8]) -> Vec<u8> {
-    let plain = PlainFile::read(transcript);
-    let (Some(first), Ok(text)) = (plain.as_ref().and_then(PlainFile::first), str::from_utf8(transcript)) else {
-        return transcript.to_vec();
-    };
-    if !text.contains(NO_PARENT) {
-        return transcript.to_vec();
-    }
-    let mut history = String::new();
+pub fn with_history(transcript: &[u8], place: usize) -> Vec<u8> {
+    let spliced = str::from_utf8(transcript).ok().and_then(|text| splice(text, place));
+    spliced.map_or_else(|| transcript.to_vec(), String::into_bytes)
+}
+
+fn splice(text: &str, place: usize) -> Option<String> {
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let (before, behind) = text.split_at(*ends.get(place % ends.len().max(1))?);
+    let parent: Value = serde_json::from_str(before.lines().last()?).ok()?;
+    let uuid = parent.get("uuid")?.as_str()?;
+    let mut spliced = before.to_owned();
     for index in 0..RECORDS {
         let (kind, role) = if index % 2 == 0 { ("user", "user") } else { ("assistant", "model") };
         let record = json!({
-            "uuid": format!("h{index}"), "parentUuid": index.checked_sub(1).map(|before| format!("h{before}")),
-            "sessionId": first.session_id, "timestamp": "2020-01-01T00:00:00.000Z", "type": kind, "cwd": first.cwd,
+            "uuid": format!("h{index}"),
+            "parentUuid": index.checked_sub(1).map_or_else(|| uuid.to_owned(), |before| format!("h{before}")),
+            "sessionId": parent["sessionId"], "timestamp": parent["timestamp"], "cwd": parent["cwd"], "type": kind,
             "message": {"role": role, "parts": [{"text": "x"}]},
         });
         // A text takes what is written to it.
-        let _ = writeln!(history, "{record}");
+        let _ = writeln!(spliced, "{record}");
     }
-    let child = format!(r#""parentUuid":"h{}""#, RECORDS - 1);
-    (history + &text.replacen(NO_PARENT, &child, 1)).into_bytes()
+    let child = |uuid: &str| format!(r#""parentUuid":"{uuid}""#);
+    Some(spliced + &behind.replacen(&child(uuid), &child(&format!("h{}", RECORDS - 1)), 1))
 }

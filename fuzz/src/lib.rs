@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-pub use history::with_history;
+use history::with_history;
 pub use mutate::mutate;
 use tempfile::TempDir;
 
@@ -24,8 +24,8 @@ const WINDOW_BYTES_MAX: u64 = 2_000;
 pub struct Trial {
     /// The windows that bounded readings are tried with, in bytes: nothing, and some.
     pub windows: [u64; 2],
-    /// Whether the transcript has a long history before it.
-    pub has_history: bool,
+    /// Behind which of its records the transcript gets a long history, if it gets one.
+    pub history_place: Option<usize>,
     /// Whether the clock was set back before the judging.
     pub is_clock_set_back: bool,
 }
@@ -35,8 +35,15 @@ impl Trial {
     #[must_use]
     pub fn of(input: &[u8]) -> Self {
         let sum = input.iter().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
-        let window = sum / 4 % WINDOW_BYTES_MAX;
-        Self { windows: [0, window], has_history: sum & 1 == 1, is_clock_set_back: sum & 2 == 2 }
+        let rest = sum / 4;
+        let history_place = (sum & 1 == 1).then(|| usize::try_from(rest % 16).unwrap_or_default());
+        Self { windows: [0, rest / 16 % WINDOW_BYTES_MAX], history_place, is_clock_set_back: sum & 2 == 2 }
+    }
+
+    /// The transcript of the trial.
+    #[must_use]
+    pub fn transcript(&self, bytes: &[u8]) -> Vec<u8> {
+        self.history_place.map_or_else(|| bytes.to_vec(), |place| with_history(bytes, place))
     }
 }
 

@@ -10,11 +10,11 @@ use transcript::{
     Unreadable, Writer, classify,
 };
 use turnd_fuzz::plain::PlainFile;
-use turnd_fuzz::{Trial, mutate, path, with_history, write};
+use turnd_fuzz::{Trial, mutate, path, write};
 
 fuzz_target!(|input: &[u8]| {
     let trial = Trial::of(input);
-    let bytes = &if trial.has_history { with_history(input) } else { input.to_vec() };
+    let bytes = &trial.transcript(input);
     let path = path("s.jsonl");
     write(&path, bytes);
     let Some(transcript) = Transcript::open(&path).expect("a regular file is opened") else { return };

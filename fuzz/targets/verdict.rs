@@ -10,7 +10,7 @@ use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use serde_json::Value;
 use transcript::Transcript;
 use turnd_fuzz::plain::PlainFile;
-use turnd_fuzz::{Trial, mutate, path, read, split, with_history, write};
+use turnd_fuzz::{Trial, mutate, path, read, split, write};
 
 /// When the judging takes place, in epoch milliseconds: after every time that a transcript can name, or, by a clock that
 /// was set back, before most.
@@ -20,7 +20,7 @@ const LONG_AGO_MS: u64 = 1_000;
 fuzz_target!(|input: &[u8]| {
     let trial = Trial::of(input);
     let (ledger_bytes, transcript_bytes) = split(input);
-    let transcript_bytes = &if trial.has_history { with_history(transcript_bytes) } else { transcript_bytes.to_vec() };
+    let transcript_bytes = &trial.transcript(transcript_bytes);
     let ledger = Ledger::new(path("s.ledger.jsonl"), Durability::Process);
     write(ledger.path(), ledger_bytes);
     let transcript = path("s.jsonl");

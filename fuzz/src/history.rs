@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 const RECORDS: usize = 60;
 
 /// The transcript with a history behind its record number `place`, counted round: a child of that record, and the parent
-/// of its child. As it is where that is no record.
+/// of its child. It is made of prompts and answers, or, behind records of odd numbers, of answers alone. As it is where
+/// that is no record.
 #[must_use]
 pub fn with_history(transcript: &[u8], place: usize) -> Vec<u8> {
     let spliced = str::from_utf8(transcript).ok().and_then(|text| splice(text, place));
@@ -22,7 +23,8 @@ fn splice(text: &str, place: usize) -> Option<String> {
     let uuid = parent.get("uuid")?.as_str()?;
     let mut spliced = before.to_owned();
     for index in 0..RECORDS {
-        let (kind, role) = if index % 2 == 0 { ("user", "user") } else { ("assistant", "model") };
+        let is_asked = index % 2 == 0 && place % 2 == 0;
+        let (kind, role) = if is_asked { ("user", "user") } else { ("assistant", "model") };
         let record = json!({
             "uuid": format!("h{index}"),
             "parentUuid": index.checked_sub(1).map_or_else(|| uuid.to_owned(), |before| format!("h{before}")),

@@ -23,7 +23,7 @@ fn splice(text: &str, place: usize) -> Option<String> {
     let uuid = parent.get("uuid")?.as_str()?;
     let mut spliced = before.to_owned();
     for index in 0..RECORDS {
-        let is_asked = index % 2 == 0 && place % 2 == 0;
+        let is_asked = index.is_multiple_of(2) && place.is_multiple_of(2);
         let (kind, role) = if is_asked { ("user", "user") } else { ("assistant", "model") };
         let record = json!({
             "uuid": format!("h{index}"),

@@ -51,6 +51,26 @@ differential N="500" SEED="1":
 load-cost:
     python3 -B e2e/load_cost.py
 
+# Every fuzz target for so many seconds (docs/fuzzing.md); skipped where that cannot be built.
+fuzz SECONDS="20":
+    fuzz/run {{SECONDS}}
+
+# The seeds of the fuzz targets, made from fixtures/.
+fuzz-corpus:
+    fuzz/corpus.py
+
+# The parsers of the ledger and of the transcript under Miri; skipped where there is none.
+miri:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    if ! cargo +nightly miri --version >/dev/null 2>&1 \
+        && ! rustup component add --quiet --toolchain nightly miri rust-src >/dev/null 2>&1; then
+        echo "miri: skipped, there is no nightly toolchain with it"
+        exit 0
+    fi
+    cargo +nightly miri test --package turnd-ledger --lib
+    cargo +nightly miri test --package turnd-transcript --lib json::
+
 # The measured figures of docs/performance.md.
 bench: build
     cargo bench -p turnd --bench daemon

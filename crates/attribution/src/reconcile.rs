@@ -30,6 +30,10 @@ pub struct Plan {
     pub reading: Option<Reading>,
     /// The verdict on its open prompts.
     pub verdict: Verdict,
+    /// When the transcript was last written visibly, in epoch milliseconds, as far as it says so. Where something stays
+    /// open, no ending of this plan gets an earlier time: what is said in the transcript was said before that ending, also
+    /// when the clock was set back since, and must not look later than it to whoever judges the rest.
+    pub not_before_ms: u64,
 }
 
 /// What was written.
@@ -66,7 +70,7 @@ pub(crate) fn plan_watched(
     watch: &mut dyn FnMut(&[Admission], &Transcript, Met<'_>),
 ) -> (Plan, Option<Evidence>) {
     let Ok(reading) = session.ledger.read() else {
-        return (Plan { reading: None, verdict: nothing(Withheld::LedgerUnreadable) }, None);
+        return (Plan { reading: None, verdict: nothing(Withheld::LedgerUnreadable), not_before_ms: 0 }, None);
     };
     let admissions = open_admissions(&reading.records);
     // Most loads find nothing open and never look at the transcript.
@@ -74,7 +78,9 @@ pub(crate) fn plan_watched(
         [] => (judge(&reading.records, None), None),
         open => weigh(session, &reading.records, open, &mut |transcript, met| watch(open, transcript, met)),
     };
-    (Plan { reading: Some(reading), verdict }, evidence)
+    let last_write_ms = evidence.as_ref().and_then(|evidence| evidence.last_write?.at_ms);
+    let not_before_ms = last_write_ms.and_then(|at_ms| u64::try_from(at_ms).ok()).unwrap_or(0);
+    (Plan { reading: Some(reading), verdict, not_before_ms }, evidence)
 }
 
 impl Plan {
@@ -82,7 +88,8 @@ impl Plan {
     #[must_use]
     pub fn apply(self, ledger: &Ledger, now_ms: u64) -> Reconciliation {
         let Verdict { settled, withheld } = self.verdict;
-        let records: Vec<_> = settled.iter().map(|settled| settled.record(now_ms)).collect();
+        let at_ms = if withheld.is_some() { now_ms.max(self.not_before_ms) } else { now_ms };
+        let records: Vec<_> = settled.iter().map(|settled| settled.record(at_ms)).collect();
         let len_bytes = self.reading.map_or(0, |reading| reading.len_bytes);
         match ledger.append_if_unchanged(&records, len_bytes) {
             Ok(()) => Reconciliation { appended: records, settled, withheld, failure: None },

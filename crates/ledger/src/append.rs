@@ -97,6 +97,8 @@ pub struct Appender {
     path: PathBuf,
     durability: Durability,
     file: Option<Kept>,
+    /// Whether the file was opened and the folder that names it not synced since.
+    has_unsynced_name: bool,
     /// Folders that were made for the file and are not known to be on disk.
     unsynced_folders: Vec<PathBuf>,
     /// The LF of the seal, then the lines: kept, so that its memory is.
@@ -113,7 +115,8 @@ struct Kept {
 
 impl Appender {
     pub(crate) fn new(path: PathBuf, durability: Durability) -> Self {
-        Self { path, durability, file: None, unsynced_folders: Vec::new(), sealed: String::new() }
+        let (file, unsynced_folders, sealed) = (None, Vec::new(), String::new());
+        Self { path, durability, file, has_unsynced_name: false, unsynced_folders, sealed }
     }
 
     /// Appends one record.
@@ -153,8 +156,8 @@ impl Appender {
             let Kept { file, len_bytes: sealed_at_bytes } = self.open(expected_bytes)?;
             let place = Place { expected_bytes, sealed_at_bytes };
             match sealed::append(&file, self.sealed.as_bytes(), place)? {
-                Outcome::Written { from_bytes, len_bytes } => {
-                    self.sync(&file, from_bytes)?;
+                Outcome::Written { len_bytes } => {
+                    self.sync(&file)?;
                     self.file = Some(Kept { file, len_bytes });
                     return Ok(());
                 }
@@ -190,19 +193,21 @@ impl Appender {
             _ => open::existing_or_new(&self.path)?,
         };
         let Opened { file, made_folders } = opened;
+        self.has_unsynced_name = true;
         self.unsynced_folders.extend(made_folders);
         Ok(Kept { file, len_bytes: 0 })
     }
 
-    /// IMPORTANT: the file's first record syncs the folder too, also when another process made the file, because that
-    /// one may have died before it came to it.
-    fn sync(&mut self, file: &File, from_bytes: u64) -> Result<(), AppendError> {
+    /// IMPORTANT: whoever opened the file syncs its folder too, also when the file is there for long: another process may
+    /// have made it and died, or failed, before it came to that, and a file whose name is lost has lost every record.
+    fn sync(&mut self, file: &File) -> Result<(), AppendError> {
         if self.durability == Durability::Process {
             return Ok(());
         }
         file.sync_data().map_err(AppendError::NotSynced)?;
-        if from_bytes == 0 || !self.unsynced_folders.is_empty() {
+        if self.has_unsynced_name {
             open::sync_folders(&self.path, &self.unsynced_folders).map_err(AppendError::NotSynced)?;
+            self.has_unsynced_name = false;
             self.unsynced_folders.clear();
         }
         Ok(())

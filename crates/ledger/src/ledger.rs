@@ -13,7 +13,7 @@ pub enum Durability {
     /// The death of this process, by any signal: the bytes are with the operating system.
     #[default]
     Process,
-    /// The death of the machine as well: the file was synced and, with its first record, the folder that names it.
+    /// The death of the machine as well: the file was synced and, once for each opening, the folder that names it.
     Fsync,
 }
 

@@ -19,9 +19,8 @@ pub(crate) struct Place {
 /// What came of an attempt to write.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The bytes are in the file, which was as long as the first and is as long as the second. Writers that know no lock
-    /// may have made it longer.
-    Written { from_bytes: u64, len_bytes: u64 },
+    /// The bytes are in the file, which is that long now. Writers that know no lock may have made it longer.
+    Written { len_bytes: u64 },
     /// The file has no name any more: what is written to it is lost with the last one who holds it open.
     Removed,
 }
@@ -49,7 +48,7 @@ pub(crate) fn append(file: &File, sealed: &[u8], place: Place) -> Result<Outcome
     let is_torn = found_bytes != place.sealed_at_bytes && is_torn(file, found_bytes)?;
     let bytes = if is_torn { sealed } else { &sealed[1..] };
     write_once(file, bytes)?;
-    Ok(Outcome::Written { from_bytes: found_bytes, len_bytes: found_bytes + bytes.len() as u64 })
+    Ok(Outcome::Written { len_bytes: found_bytes + bytes.len() as u64 })
 }
 
 /// Whether the file ends inside a line.

@@ -55,15 +55,21 @@ impl std::error::Error for MoveError {
 /// A ledger could not be removed.
 #[derive(Debug)]
 pub struct RemoveError {
-    /// The full path of the ledger that is still there; of the first one, if both are.
+    /// The full path of the ledger that is still there; of the active one, if both are.
     pub path: PathBuf,
     /// What the system said.
     pub source: io::Error,
+    /// The full path of the archived ledger and what the system said, if both are still there.
+    pub also: Option<(PathBuf, io::Error)>,
 }
 
 impl fmt::Display for RemoveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot remove the ledger {}: {}", self.path.display(), self.source)
+        write!(f, "cannot remove the ledger {}: {}", self.path.display(), self.source)?;
+        match &self.also {
+            Some((path, source)) => write!(f, "; nor {}: {source}", path.display()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -90,11 +96,14 @@ pub fn move_merging(from: &Path, to: &Path) -> Result<(), MoveError> {
 ///
 /// # Errors
 ///
-/// When one of them stays; the other is removed nevertheless.
+/// When one of them stays; the other is removed nevertheless. Names the full path of each that stays, for the warning.
 pub fn remove(active: &Path, archived: &Path) -> Result<(), RemoveError> {
-    let outcomes =
-        [active, archived].map(|path| remove_file(path).map_err(|source| RemoveError { path: full(path), source }));
-    outcomes.into_iter().collect()
+    let failures = [active, archived].map(|path| remove_file(path).err().map(|source| (full(path), source)));
+    let mut failures = failures.into_iter().flatten();
+    match failures.next() {
+        Some((path, source)) => Err(RemoveError { path, source, also: failures.next() }),
+        None => Ok(()),
+    }
 }
 
 fn full(path: &Path) -> PathBuf {

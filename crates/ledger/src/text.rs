@@ -206,7 +206,8 @@ mod tests {
 
     #[test]
     fn every_character_of_the_first_planes_survives_quoting_and_decoding() {
-        for character in ('\0'..='\u{20000}').step_by(7).chain('\0'..='\u{100}') {
+        let step = if cfg!(miri) { 9_001 } else { 7 };
+        for character in ('\0'..='\u{20000}').step_by(step).chain('\0'..='\u{100}') {
             let text = format!("<{character}>");
             let mut json = String::new();
             push_quoted(&mut json, &text);

@@ -6,6 +6,7 @@ extern crate turnd_attribution as attribution;
 
 mod agreement;
 mod cases;
+mod clock;
 mod expected;
 mod explaining;
 mod files;

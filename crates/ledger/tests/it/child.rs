@@ -1,5 +1,6 @@
 //! The other side of the tests that need real processes: this test binary, started again.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -7,6 +8,9 @@ use turnd_ledger::{AppendError, Durability, Ledger, Record};
 
 /// Tells a started test binary which part it plays; its absence, that it plays none.
 const PART: &str = "TURND_LEDGER_TEST_PART";
+
+/// A user with no rights, on the systems where tests may run as the one who has all of them.
+pub(crate) const NOBODY: u32 = 65_534;
 
 /// What a child does to the ledger at its path.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +23,9 @@ pub(crate) enum Part {
     FillUp,
     /// Appends once and expects to be told that the place is read-only.
     FindReadOnly,
+    /// Appends to a ledger whose name, or the name of a folder made for it, is in a folder that may not be looked into and
+    /// so not synced: that is told, each time anew, with the promise that needs it and not without.
+    FindNotSynced,
 }
 
 /// A command that plays `part` on the ledger at `path`, started by `shell` (a line that ends in `exec "$0" "$@"`), as
@@ -51,6 +58,7 @@ fn spell(part: Part) -> String {
         Part::AppendLong { durability: Durability::Fsync } => "long fsync".to_owned(),
         Part::FillUp => "fill".to_owned(),
         Part::FindReadOnly => "read-only".to_owned(),
+        Part::FindNotSynced => "not-synced".to_owned(),
     }
 }
 
@@ -69,6 +77,7 @@ fn the_part_of_a_child() {
         ["long", "fsync"] => append_long(&path, Durability::Fsync),
         ["fill"] => fill_up(&path),
         ["read-only"] => find_read_only(&path),
+        ["not-synced"] => find_not_synced(&path),
         _ => panic!("no such part: {words}"),
     }
 }
@@ -128,4 +137,26 @@ fn fill_up(path: &Path) {
 fn find_read_only(path: &Path) {
     let refused = Ledger::new(path, Durability::Process).append(&Record::cancelled("A", 1));
     assert!(matches!(refused, Err(AppendError::ReadOnly)), "{refused:?}");
+}
+
+fn find_not_synced(path: &Path) {
+    let record = Record::cancelled("A", 1);
+    let synced = Ledger::new(path, Durability::Fsync);
+    let mut appender = synced.appender();
+    // Who finds a folder there has not to sync what names that one.
+    let is_folder_made = !path.parent().unwrap().exists();
+    for _ in 0..2 {
+        assert_not_synced(&appender.append(&record));
+        if !is_folder_made {
+            assert_not_synced(&synced.append(&record));
+        }
+    }
+    Ledger::new(path, Durability::Process).append(&record).unwrap();
+    let expected = if is_folder_made { 3 } else { 5 };
+    assert_eq!(synced.read().unwrap().records.len(), expected, "what is not synced is written nevertheless");
+}
+
+fn assert_not_synced(outcome: &Result<(), AppendError>) {
+    let Err(AppendError::NotSynced(error)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
 }

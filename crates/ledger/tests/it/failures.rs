@@ -8,11 +8,8 @@ use std::process::Command;
 
 use turnd_ledger::{AppendError, Durability, Ledger, ReadError, Record};
 
-use crate::child::{self, Part};
+use crate::child::{self, NOBODY, Part};
 use crate::scratch::{Scratch, ids};
-
-/// A user with no rights, on the systems where tests may run as the one who has all of them.
-const NOBODY: u32 = 65_534;
 
 fn record() -> Record {
     Record::cancelled("A", 1)

@@ -8,6 +8,7 @@ mod modes;
 mod reading;
 mod scratch;
 mod sidecars;
+mod synced;
 mod torn_tail;
 mod unchanged;
 mod writers;

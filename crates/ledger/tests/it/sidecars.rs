@@ -177,7 +177,19 @@ fn one_state_that_cannot_be_removed_does_not_keep_the_other() {
     let error = remove(active.path(), archived.path()).unwrap_err();
     assert_eq!(error.path, active.path());
     assert!(error.to_string().contains(active.path().to_str().unwrap()));
-    assert!(!archived.path().exists());
+    assert!(!archived.path().exists() && error.also.is_none());
+}
+
+#[test]
+fn two_states_that_cannot_be_removed_are_both_named() {
+    let scratch = Scratch::new();
+    let (active, archived) = places(&scratch);
+    fs::create_dir_all(active.path()).unwrap();
+    fs::create_dir_all(archived.path()).unwrap();
+    let message = remove(active.path(), archived.path()).unwrap_err().to_string();
+    for ledger in [&active, &archived] {
+        assert!(message.contains(ledger.path().to_str().unwrap()), "{message}");
+    }
 }
 
 /// Moves back and forth with merges, while others append to the active place: every record ends up in one of the two.

@@ -85,8 +85,10 @@ fn what_is_no_json_is_malformed() {
 
 #[test]
 fn no_nesting_is_too_deep() {
+    // An interpreter is some thousand times slower, and needs no depth to see what is wrong.
+    const DEPTH: usize = if cfg!(miri) { 200 } else { 200_000 };
     for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[{\"a\":[", "]}]")] {
-        let deep = open.repeat(200_000) + "1" + &close.repeat(200_000);
+        let deep = open.repeat(DEPTH) + "1" + &close.repeat(DEPTH);
         assert!(is_one_value(deep.as_bytes()));
         assert!(!is_one_value(&deep.as_bytes()[..deep.len() - 1]));
     }
@@ -169,6 +171,7 @@ fn a_reader_can_go_back() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "an interpreter has no files")]
 fn a_file_is_read_block_by_block() {
     let text = format!("  [\"{}\", {}, \"\\ud83e\\uddea\"]", "x".repeat(200_000), "1".repeat(70_000));
     let mut file = tempfile::tempfile().unwrap();
@@ -203,6 +206,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
+    #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
     fn what_serde_writes_is_read_back(written in any_value(), is_pretty in any::<bool>()) {
         let bytes = if is_pretty { serde_json::to_vec_pretty(&written) } else { serde_json::to_vec(&written) }.unwrap();
         prop_assert!(is_one_value(&bytes));
@@ -212,6 +216,7 @@ proptest! {
 
     /// On plain ASCII a value is what serde takes for one.
     #[test]
+    #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
     fn what_is_a_value_agrees_with_serde(text in "[\\[\\]{}:,\"a1 .e-]{0,12}") {
         let is_value = serde_json::from_str::<Value>(&text).is_ok();
         // A number that overflows is one here and none there.
@@ -220,6 +225,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         let _ = value(&bytes);
         let _ = is_one_value(&bytes);

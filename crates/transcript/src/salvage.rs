@@ -102,17 +102,24 @@ struct Balance {
 }
 
 impl Balance {
-    /// Counts on to `end` and says whether the object from `start` to there is one by this reading too.
+    /// Counts on to `end`, where the cursor is then, and says whether the object from `start` to there is one by this reading
+    /// too.
     fn closes(&mut self, bytes: &mut impl Bytes, start: u64, end: u64) -> bool {
         bytes.seek(self.offset);
         let mut closed = None;
-        while let Some(byte) = bytes.peek().filter(|_| bytes.offset() < end) {
+        while bytes.offset() < end {
+            // A text may be hundreds of megabytes long. It may also reach beyond the object, and then this is none.
+            if self.is_in_text && !self.is_escaped {
+                bytes.skip_run();
+            }
+            let Some(byte) = bytes.peek() else { break };
             if self.count(byte, bytes.offset()) {
                 closed = Some((self.start, bytes.offset() + 1));
             }
             bytes.bump();
         }
         self.offset = bytes.offset();
+        bytes.seek(end);
         closed == Some((start, end))
     }
 

@@ -6,7 +6,7 @@ _default:
     @just --list --unsorted
 
 # The whole check, as continuous integration runs it.
-ci: test fmt lint doc e2e
+ci: test fmt lint doc e2e differential miri (fuzz "10")
 
 # Every test that needs no network and no other program.
 test:
@@ -76,3 +76,4 @@ bench: build
     cargo bench -p turnd --bench daemon
     cargo bench -p turnd-ledger --bench throughput
     cargo run --release -p turnd-attribution --example verdict_cost -- 1024
+    cargo run --release -p turnd-attribution --example reading_cost

@@ -22,7 +22,7 @@ lint:
 
 # The documentation, warnings as errors.
 doc:
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features
 
 # The release build.
 build:

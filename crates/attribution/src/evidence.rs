@@ -27,6 +27,13 @@ pub struct Evidence {
     pub last_question: Option<Option<String>>,
     /// Where that stands; beyond everything when it is not on the branch.
     last_question_place: Place,
+    /// The newest stamp on a user record at or behind the last question, whatever else that record is.
+    pub last_stamp: Option<String>,
+    /// Whether the session itself asked something behind the last question: its own turns carry no stamp.
+    pub has_session_question: bool,
+    /// Whether the branch is cut in the middle of a turn, and what stands before the cut does not say whose that was: it is
+    /// stamped, so that the stamp which is missing may be another one, or there is nothing.
+    pub has_lost_beginning: bool,
     /// Whether records were read that not every reader of the format finds.
     pub is_disputed: bool,
     /// The end of the model's history.
@@ -56,8 +63,8 @@ pub struct Write {
 /// What is known of one prompt by its own id.
 #[derive(Debug, Default)]
 struct PromptEvidence {
-    /// Its newest turn result.
-    result: Option<(Moment, TurnResult)>,
+    /// Its newest turn result; none inside when it cannot be read as one.
+    result: Option<(Moment, Option<TurnResult>)>,
     /// The newest real user record that is stamped with it, and when that was written, in epoch milliseconds.
     stamped: Option<(Moment, Option<i64>)>,
 }
@@ -107,9 +114,10 @@ impl Evidence {
         loop {
             let Some(record) = branch.next_record().ok()? else {
                 gathering.history.reach_the_beginning();
-                if let Some(prompt) = branch.prompt_before_cut() {
-                    watch(transcript, Met::BeforeCut(prompt));
-                    gathering.take_last_prompt(prompt);
+                let before_cut = branch.prompt_before_cut();
+                before_cut.iter().for_each(|prompt| watch(transcript, Met::BeforeCut(prompt)));
+                if branch.is_cut() {
+                    gathering.take_cut(before_cut);
                 }
                 break;
             };
@@ -168,7 +176,7 @@ impl Evidence {
         let (moment, result) = self.by_prompt.get(&admission.prompt_id)?.result.as_ref()?;
         let is_ambiguous = admission.is_readmission && admission.marker.is_none();
         let is_its_own = self.is_since(*moment, admission) && !is_ambiguous && admission.has_exact_id;
-        is_its_own.then_some(result)
+        result.as_ref().filter(|_| is_its_own)
     }
 
     /// Whether something was met behind the admission: behind its marker, or, when it has none, before any record that
@@ -189,13 +197,29 @@ impl Evidence {
         admission.marker.is_none() && is_in_last_turn && self.exact_result(admission).is_none()
     }
 
+    /// Whether the prompt's newest result of after its admission is there and cannot be read: it says how the turn ended, and
+    /// nobody knows what it says.
+    #[must_use]
+    pub fn has_unread_result(&self, admission: &Admission) -> bool {
+        let result = self.by_prompt.get(&admission.prompt_id).and_then(|evidence| evidence.result.as_ref());
+        let Some((moment, None)) = result else { return false };
+        match self.marker_place(admission) {
+            Some(marker) => marker.is_some_and(|marker| moment.place < marker),
+            None => moment.place < self.last_question_place,
+        }
+    }
+
     /// Whether the branch shows another prompt where the admission's turn should be (evidence rules, section 5): the last
     /// real user record is stamped with another id, or it is not stamped and stands behind the admission's own. A note that
-    /// only looks like a prompt counts both ways.
+    /// only looks like a prompt counts both ways; a stamp counts on whatever user record it stands; and what the session asked by
+    /// itself behind the admission's own prompt is a turn of its own.
     #[must_use]
     pub fn shows_foreign_prompt(&self, admission: &Admission) -> bool {
         let last = [&self.last_prompt, &self.last_question].into_iter().flatten();
         last.map(Option::as_deref).any(|stamp| self.is_foreign(stamp, admission))
+            || self.last_stamp.as_ref().is_some_and(|stamp| *stamp != admission.prompt_id)
+            || self.has_session_question && self.shows_own_prompt(admission)
+            || self.has_lost_beginning
     }
 
     /// Whether a last prompt with this stamp is another's than the admission's.
@@ -232,6 +256,9 @@ impl Gathering {
             last_prompt: None,
             last_question: None,
             last_question_place: Place::MAX,
+            last_stamp: None,
+            has_session_question: false,
+            has_lost_beginning: false,
             is_disputed: false,
             history: Err(Unreadable),
             compressions: Compressions::default(),
@@ -293,6 +320,9 @@ impl Gathering {
     }
 
     fn take_prompt(&mut self, record: &Record) {
+        if record.kind == Kind::User && self.evidence.last_question.is_none() {
+            self.take_oddity(record);
+        }
         if !record.is_real_prompt() {
             return;
         }
@@ -302,8 +332,24 @@ impl Gathering {
         self.take_last_prompt(record);
     }
 
-    /// Takes the newest prompt, unless there was one. A branch that is cut may begin in the middle of a turn; then the turn
-    /// is that of the prompt that stands before the cut in the file.
+    /// Takes a user record at or behind the last question. It may be none itself.
+    fn take_oddity(&mut self, record: &Record) {
+        if self.evidence.last_stamp.is_none() {
+            self.evidence.last_stamp.clone_from(&record.prompt_id);
+        }
+        let is_reminder = record.message.as_ref().is_some_and(Message::is_reminder);
+        self.evidence.has_session_question |= record.is_from_session && record.is_material() && !is_reminder;
+    }
+
+    /// Takes the end of a branch that is cut, with the prompt that stands before the cut in the file. When no question was met
+    /// the branch begins in the middle of a turn, and the record that is missing may have been its stamp.
+    fn take_cut(&mut self, before_cut: Option<&Record>) {
+        let is_unstamped = before_cut.is_some_and(|prompt| prompt.prompt_id.is_none());
+        self.evidence.has_lost_beginning = self.evidence.last_question.is_none() && !is_unstamped;
+        before_cut.into_iter().for_each(|prompt| self.take_last_prompt(prompt));
+    }
+
+    /// Takes the newest prompt, unless there was one.
     fn take_last_prompt(&mut self, record: &Record) {
         self.evidence.last_prompt.get_or_insert_with(|| record.prompt_id.clone());
         let is_note = record.message.as_ref().is_some_and(Message::is_notification);
@@ -325,7 +371,7 @@ impl Gathering {
         let Payload::TurnResult { prompt_id: Some(prompt_id) } = &record.payload else { return Some(()) };
         let Some(evidence) = self.evidence.by_prompt.get_mut(prompt_id) else { return Some(()) };
         if evidence.result.is_none() {
-            evidence.result = transcript.turn_result(record).ok()?.map(|result| (self.moment, result));
+            evidence.result = Some((self.moment, transcript.turn_result(record).ok()?));
         }
         Some(())
     }

@@ -105,6 +105,9 @@ fn infer(
     check_position(records, target, evidence)?;
     check_time(records, target, evidence, settled)?;
     let history = evidence.history.as_ref().map_err(|_| Withheld::HistoryUnreadable)?;
+    if evidence.has_unread_result(target) {
+        return Err(Withheld::HistoryUnreadable);
+    }
     let basis = weigh(history, evidence, target)?;
     if evidence.shows_foreign_prompt(target) {
         return Err(Withheld::ForeignPrompt);

@@ -109,6 +109,11 @@ impl Report {
             Withheld::SameMsAsOtherTerminal | Withheld::TailBeforeOtherTerminal => {
                 format!("said last: {}; {}", said(), self.other_end(admission))
             }
+            Withheld::HistoryUnreadable
+                if self.evidence.as_ref().is_some_and(|evidence| evidence.has_unread_result(admission)) =>
+            {
+                "its own turn result is there, and what it says cannot be read".to_owned()
+            }
             Withheld::HistoryUnreadable if self.evidence.as_ref().is_some_and(|evidence| evidence.history.is_ok()) => {
                 "a line holds a record behind a torn one: not every reader finds it, and without it the conversation \
                  ends otherwise"
@@ -216,11 +221,27 @@ impl Report {
             let stamp = asked.stamp.as_deref();
             self.evidence.as_ref().is_some_and(|evidence| evidence.is_foreign(stamp, admission))
         };
-        let Some(foreign) = question.into_iter().chain(prompt).find(is_foreign) else { return String::new() };
+        let Some(foreign) = question.into_iter().chain(prompt).find(is_foreign) else { return self.foreign_turn() };
         let is_last = prompt.is_some_and(|prompt| prompt.place == foreign.place);
         let but = if is_last { "" } else { ", but for a note on work in the background" };
         let own = self.seen.own_prompt(admission).filter(|own| own.place > foreign.place).map(own_before);
         format!("asked last{but}: {}{}", foreign.asked(), own.unwrap_or_default())
+    }
+
+    /// What makes the last turn another one's where no question says so.
+    fn foreign_turn(&self) -> String {
+        let Some(evidence) = &self.evidence else { return String::new() };
+        match &evidence.last_stamp {
+            _ if evidence.has_lost_beginning => {
+                "the branch is cut in the middle of a turn: the record that is missing may have been another prompt's question"
+                    .to_owned()
+            }
+            _ if evidence.has_session_question => {
+                "behind the prompt's own question the session asked something by itself".to_owned()
+            }
+            Some(stamp) => format!("a record behind the last question is stamped with prompt {}", printable(stamp)),
+            None => String::new(),
+        }
     }
 
     /// The terminals of other prompts, in the order of the file.

@@ -11,7 +11,7 @@
 //! | `A result completed`, `A result cancelled`, `A result failed` | A's turn result |
 //! | `reminder`, `notification`, `job`, `mid-turn`, `spoken`, `command`, `command answered`, `goal tool`, `goal end`, `note`, `title`, `artifact`, `compression`, `empty compression`, `rewind` | what else stands in a transcript |
 //! | `… on 3`, `… on nobody`, `… on lost` | the record's parent, when it is not the last one |
-//! | `… undated`, `unreadable`, `mute`, `huge`, `strange`, `abroad`, `bare` | its [`Flaw`]s |
+//! | `… undated`, `unreadable`, `mute`, `huge`, `strange`, `abroad`, `bare`, `stamped` | its [`Flaw`]s |
 //! | `… torn`, `… torn 250` | so many thousandths of the line got to the disk; half of it |
 //! | `… glued` | nothing seals the torn line before it |
 //! | `same ms`, `later 20ms`, `back 5s` | when the next event is |
@@ -72,6 +72,7 @@ const FLAWS: &[(&str, Flaw)] = &[
     ("strange", Flaw::Strange),
     ("abroad", Flaw::Abroad),
     ("bare", Flaw::Bare),
+    ("stamped", Flaw::Stamped),
 ];
 
 /// What could not be read as part of a story.

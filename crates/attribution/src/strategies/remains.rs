@@ -98,9 +98,10 @@ impl Pen {
         let workspace = if entry.has(Flaw::Abroad) { "/abroad" } else { WORKSPACE };
         let timestamp = transcript::iso_text(self.at_ms()).filter(|_| !entry.has(Flaw::Undated));
         format!(
-            r#"{{"uuid":"{}","parentUuid":{parent},"sessionId":"{session_id}","timestamp":"{}","cwd":"{workspace}",{}}}"#,
+            r#"{{"uuid":"{}","parentUuid":{parent},"sessionId":"{session_id}","timestamp":"{}","cwd":"{workspace}",{}{}}}"#,
             uuid(self.count),
             timestamp.as_deref().unwrap_or("some time"),
+            stamp(entry),
             content(entry, self.at_ms()),
         )
     }
@@ -147,14 +148,17 @@ fn terminal(prompt_id: String, ending: Ending, at_ms: u64) -> Record {
     }
 }
 
+/// The prompt that the record says it is of. A prompt says it unless it is bare, another record only when it is stamped.
+fn stamp(entry: &Entry) -> String {
+    let is_stamped = if entry.what == What::User { !entry.has(Flaw::Bare) } else { entry.has(Flaw::Stamped) };
+    let name = entry.owner.filter(|_| is_stamped);
+    name.map_or_else(String::new, |name| format!(r#""daemonPromptId":"{}","#, name.letter()))
+}
+
 /// The fields that are not the same for all records.
 fn content(entry: &Entry, at_ms: u64) -> String {
     match entry.what {
-        What::User => {
-            let stamp = entry.owner.filter(|_| !entry.has(Flaw::Bare));
-            let stamp = stamp.map_or_else(String::new, |name| format!(r#""daemonPromptId":"{}","#, name.letter()));
-            format!("{stamp}{}", said(entry, "user", "user", r#"{"text":"a question"}"#))
-        }
+        What::User => said(entry, "user", "user", r#"{"text":"a question"}"#),
         What::Answer => said(entry, "assistant", "model", r#"{"text":"an answer"}"#),
         What::Thought => said(entry, "assistant", "model", r#"{"text":"hm","thought":true}"#),
         What::Call => said(entry, "assistant", "model", r#"{"functionCall":{"id":"c1","name":"ls","args":{}}}"#),

@@ -31,6 +31,8 @@ pub enum Second {
     Stamped,
     /// One that does not: a person at a terminal.
     Unstamped,
+    /// The session itself, for work that was scheduled: its questions are marked as its own.
+    Session,
 }
 
 impl Rules {
@@ -69,6 +71,8 @@ impl Rules {
 pub enum Residual {
     /// A person at a terminal wrote a turn into the session after the admission, and the prompt's own turn wrote nothing.
     UnstampedSecondWriter,
+    /// The session began a turn by itself after the admission, and the prompt's own turn wrote nothing.
+    SessionsOwnTurn,
     /// A writer recorded what a turn had said before it recorded that the turn was cancelled or had failed.
     AnswerBeforeOutcome,
     /// A prompt of which the ledger lost every line ran past its deadline, and wrote into the next one's turn.
@@ -83,8 +87,9 @@ pub enum Residual {
 
 impl Residual {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::UnstampedSecondWriter,
+        Self::SessionsOwnTurn,
         Self::AnswerBeforeOutcome,
         Self::UnrecordedOverlap,
         Self::ClockSetBack,
@@ -97,6 +102,7 @@ impl Residual {
     pub fn rules(self) -> Rules {
         match self {
             Self::UnstampedSecondWriter => Rules { second: Second::Unstamped, ..Rules::STAMPED },
+            Self::SessionsOwnTurn => Rules { second: Second::Session, ..Rules::STAMPED },
             Self::AnswerBeforeOutcome => Rules { writes_result_first: false, ..Rules::STAMPED },
             Self::UnrecordedOverlap => Rules { loses_lines: true, ..Rules::STAMPED },
             Self::ClockSetBack => Rules { clock_steps: true, marks_always: true, ..Rules::UNSTAMPED },

@@ -228,13 +228,24 @@ impl Simulation {
             let letter = FOREIGN[self.seconds % FOREIGN.len()];
             let name = Name::new(letter).filter(|_| self.rules.second == Second::Stamped);
             let mut writer = self.disk.writer();
-            self.disk.write(&mut writer, Entry::new(name, What::User));
+            self.disk.write(&mut writer, self.question(name));
             self.second = Some((writer, name));
             return;
         };
         // A turn result names its prompt, and who is not stamped has no name to give.
         if name.is_some() || !matches!(what, What::Result(_)) {
             self.disk.write(writer, Entry::new(*name, what));
+        }
+    }
+
+    /// How the second program asks. Another daemon's client may ask nothing but a reminder.
+    fn question(&self, name: Option<Name>) -> Entry {
+        match self.rules.second {
+            Second::Session => Entry::new(None, What::Job),
+            Second::Stamped if self.seconds.is_multiple_of(4) => {
+                Entry { flaws: vec![Flaw::Stamped], ..Entry::new(name, What::Reminder) }
+            }
+            _ => Entry::new(name, What::User),
         }
     }
 

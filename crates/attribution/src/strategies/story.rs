@@ -187,6 +187,8 @@ pub enum Flaw {
     Abroad,
     /// It is a prompt that does not carry its owner's stamp.
     Bare,
+    /// It is no prompt and carries its owner's stamp.
+    Stamped,
 }
 
 impl Name {

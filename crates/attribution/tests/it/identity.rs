@@ -16,11 +16,22 @@ fn an_id_that_may_have_been_another_is_not_answered_for() {
 }
 
 #[test]
-fn a_result_of_no_known_state_is_none() {
+fn a_result_of_no_known_state_is_an_end_that_nobody_knows() {
     let mut remains = told::story("[A if, A user, answer, A result cancelled]").remains();
     let transcript = String::from_utf8(remains.transcript).unwrap();
     remains.transcript = transcript.replace("\"cancelled\"", "\"running\"").into_bytes();
-    assert_eq!(verdict(&told::files(&remains)), "A completed");
+    assert_eq!(verdict(&told::files(&remains)), "history_unreadable");
+}
+
+#[test]
+fn a_result_that_cannot_be_read_does_not_let_an_older_one_count() {
+    let mut remains = told::story("[A if, A user, answer, A result completed, A result failed]").remains();
+    let transcript = String::from_utf8(remains.transcript).unwrap();
+    for damage in [r#""message":7"#, r#""message":"""#, r#""code":{}"#] {
+        let field = if damage.starts_with("\"code") { "\"code\":\"boom\"" } else { "\"message\":\"m\"" };
+        remains.transcript = transcript.replace(field, damage).into_bytes();
+        assert_eq!(verdict(&told::files(&remains)), "history_unreadable", "{damage}");
+    }
 }
 
 /// The events that stories are made of.

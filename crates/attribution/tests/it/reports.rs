@@ -184,10 +184,10 @@ fn more_prompts_than_a_person_reads_are_counted() {
 }
 
 #[test]
-fn a_damaged_result_is_not_named_as_the_one_that_decided() {
+fn a_result_that_cannot_be_read_is_named_as_what_withheld() {
     let notation = "[A if, A user, answer, A result completed, A result cancelled]";
     let report = changed(notation, "\"cancelled\"", "\"running\"").report().to_string();
-    assert!(report.contains("its own turn result says so: record r2,"), "{report}");
+    assert!(report.contains("its own turn result is there, and what it says cannot be read"), "{report}");
 }
 
 #[test]

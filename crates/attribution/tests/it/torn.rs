@@ -109,7 +109,7 @@ fn a_line_that_two_readers_read_apart_settles_nothing() {
 fn a_line_that_two_readers_read_apart_settles_what_both_say() {
     let story = Torn::new("[A if, A user, call, tool, answer, A user, answer]");
     let lines: Vec<_> = story.transcript.lines().collect();
-    let torn = format!("{}\n{{\"uu{}\n{}\n", lines[..4].join("\n"), lines[4], lines[5..].join("\n"));
+    let torn = format!("{}\n{{\"uu{}\n{}\n", lines[..3].join("\n"), lines[3], lines[4..].join("\n"));
     let files = Files::with(Some(story.ledger.as_bytes()), Some(torn.as_bytes()));
     assert_eq!(verdict(&files), "A completed");
     // A result with the prompt's own id is believed wherever it is found.

@@ -144,15 +144,13 @@ fn behind_another_prompts_stamped_turn_nothing_is_inferred_whichever_line_is_mis
         let foreign = turn.map(|what| Event::new(Deed::Write(Entry::new(Name::new('F'), what))));
         let remains = Story { events: [&world.story.events[..], &foreign].concat() }.remains();
         let lines = remains.transcript.split_inclusive(|byte| *byte == b'\n').count();
-        let question = lines - turn.len();
         let without = |bytes: &[u8], index: usize| -> Vec<u8> {
             let lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
             lines.filter(|(place, _)| *place != index).flat_map(|(_, line)| line.to_vec()).collect()
         };
         let ledger = 0..remains.ledger.split_inclusive(|byte| *byte == b'\n').count();
-        let fewer = (0..lines)
-            .filter(|index| *index != question)
-            .map(|index| Remains { transcript: without(&remains.transcript, index), ..remains.clone() });
+        let fewer =
+            (0..lines).map(|index| Remains { transcript: without(&remains.transcript, index), ..remains.clone() });
         let fewer =
             fewer.chain(ledger.map(|index| Remains { ledger: without(&remains.ledger, index), ..remains.clone() }));
         for remains in fewer.chain([remains.clone()]) {

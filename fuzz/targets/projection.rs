@@ -54,7 +54,7 @@ fn history(transcript: &Transcript, window_bytes: u64, stops: bool) -> Result<Hi
 
 /// With the parts or without them, the end of the history is called the same.
 fn check_classified(transcript: &Transcript, history: &History) {
-    assert!(history.entries.len() <= HISTORY_TAIL_ENTRIES);
+    assert!(history.entries.len() <= HISTORY_TAIL_ENTRIES && history.closed_by_goal <= history.entries.len());
     let parts = transcript.classified(&history.entries).expect("a regular file is read");
     let is_same = match (classify(&history.entries), parts) {
         (Interruption::None, Classified::None) => true,

@@ -5,12 +5,15 @@
 //! (`docs/design/2026-11-29-bounded-evidence.md`).
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use serde_json::Value;
-use transcript::{Kind, Record};
+use transcript::{Kind, Record, TurnResult};
 
 /// Brackets in one line beyond which nesting may be deeper than `serde_json` goes.
 const BRACKETS_MAX: usize = 100;
+/// Open braces in a damaged line beyond which the search for objects may be given up: each costs the rest of the line.
+const DAMAGED_BRACES_MAX: usize = 32;
 /// Digits in a row beyond which a number may be too large for a double.
 const DIGITS_MAX: usize = 200;
 
@@ -35,13 +38,26 @@ pub struct PlainRecord {
     timestamp: Option<String>,
     /// Its payload.
     pub payload: Value,
+    /// Whether it stands in a damaged line, and a reader that counts braces from the line's beginning does not find it.
+    is_disputed: bool,
+}
+
+/// Where the first object of a file says that it belongs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PlainHead {
+    /// The session.
+    pub session_id: Option<String>,
+    /// The folder of the agent.
+    pub cwd: Option<String>,
 }
 
 /// The usable records of a file, in file order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PlainFile {
     /// Those on a branch and those beside it.
     pub records: Vec<PlainRecord>,
+    /// What the first object says, a usable record or not.
+    pub head: Option<PlainHead>,
 }
 
 impl PlainFile {
@@ -49,14 +65,34 @@ impl PlainFile {
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let text = str::from_utf8(bytes).ok()?;
-        let mut records = Vec::new();
+        let (mut records, mut head) = (Vec::new(), None);
         for line in text.split(['\n', '\r']).filter(|line| !line.is_empty()) {
             if is_read_differently(line) {
                 return None;
             }
-            records.extend(objects(line.strip_prefix('\u{feff}').unwrap_or(line)).iter().filter_map(record));
+            for object in objects(line.strip_prefix('\u{feff}').unwrap_or(line)) {
+                let record = record(&object);
+                // A disputed object that is no record is nothing to anybody.
+                if head.is_none() && (record.is_some() || !object.is_disputed) {
+                    head = PlainHead::of(&object.value);
+                }
+                records.extend(record);
+            }
         }
-        Some(Self { records })
+        Some(Self { records, head })
+    }
+
+    /// Whether any record is disputed.
+    #[must_use]
+    pub fn is_disputed(&self) -> bool {
+        self.records.iter().any(|record| record.is_disputed)
+    }
+
+    /// The same file to a reader that does not find disputed records.
+    #[must_use]
+    pub fn leaving_out_disputed(mut self) -> Self {
+        self.records.retain(|record| !record.is_disputed);
+        self
     }
 
     /// The active branch, newest record first.
@@ -83,6 +119,27 @@ impl PlainFile {
         let branch = self.branch();
         let missing = branch.last().and_then(|first| first.parent.as_ref());
         missing.is_some_and(|missing| self.on_branch().all(|record| record.uuid != *missing))
+    }
+
+    /// The newest whole turn result on the branch, or the newest one of a prompt.
+    #[must_use]
+    pub fn turn_result(&self, prompt_id: Option<&str>) -> Option<TurnResult> {
+        let branch = self.branch().into_iter();
+        let results = branch.filter(|record| record.kind == Kind::System && record.is("turn_result"));
+        let mut results = results.filter_map(|record| TurnResult::from_payload(&record.payload));
+        results.find(|result| prompt_id.is_none_or(|wanted| wanted == result.prompt_id))
+    }
+
+    /// Whether a record has a time that its pieces allow: none when one of them has none, the latest when all are written as
+    /// every writer of the format writes them. Times in another form are not looked into.
+    #[must_use]
+    pub fn allows_time_of(&self, read: &Record) -> bool {
+        let pieces = self.on_branch().filter(|piece| piece.uuid == read.uuid);
+        let texts: Option<Vec<_>> = pieces.map(|piece| piece.timestamp.as_deref()).collect();
+        let Some((texts, at_ms)) = texts.zip(read.at_ms) else { return read.at_ms.is_none() };
+        let is_plain = texts.iter().all(is_formal);
+        let text = u64::try_from(at_ms).ok().and_then(transcript::iso_text);
+        !is_plain || text.is_none() || text.as_deref() == texts.into_iter().max()
     }
 
     /// The dispatch marker: the uuid of the last line, if that is one whole object that has one.
@@ -118,11 +175,6 @@ impl PlainFile {
     /// Whether no record says that it is older than one before it. Texts of one form compare like the times they name.
     #[must_use]
     pub fn is_in_the_order_of_time(&self) -> bool {
-        let form = "0000-00-00T00:00:00.000Z";
-        let is_formal = |text: &&str| {
-            let same = |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
-            text.len() == form.len() && text.bytes().zip(form.bytes()).all(same)
-        };
         let times: Option<Vec<_>> =
             self.records.iter().map(|record| record.timestamp.as_deref().filter(is_formal)).collect();
         times.is_some_and(|times| times.is_sorted())
@@ -134,7 +186,9 @@ impl PlainFile {
         self.records.first()
     }
 
-    fn is_of_one_session(&self) -> bool {
+    /// Whether all usable records, those beside the branch too, are of one session.
+    #[must_use]
+    pub fn is_of_one_session(&self) -> bool {
         self.records.windows(2).all(|pair| pair[0].session_id == pair[1].session_id)
     }
 
@@ -146,10 +200,20 @@ impl PlainFile {
     }
 }
 
+impl PlainHead {
+    fn of(value: &Value) -> Option<Self> {
+        value.is_object().then(|| Self { session_id: name(value, "sessionId"), cwd: text(value, "cwd") })
+    }
+}
+
 impl PlainRecord {
+    fn is(&self, subtype: &str) -> bool {
+        self.subtype.as_deref() == Some(subtype)
+    }
+
     /// Whether the record that was read backward says the same.
     #[must_use]
-    pub fn is(&self, read: &Record) -> bool {
+    pub fn is_read_as(&self, read: &Record) -> bool {
         self.uuid == read.uuid
             && self.parent == read.parent
             && self.session_id == read.session_id
@@ -161,14 +225,16 @@ impl PlainRecord {
 }
 
 /// Whether there may be something in the line that a browser reads and `serde_json` does not: half a surrogate pair, a
-/// number too large for a double, deep nesting.
+/// number too large for a double, deep nesting. Or so much damage that the search is given up.
 fn is_read_differently(line: &str) -> bool {
     let bytes = line.as_bytes();
     let has_surrogate = bytes.windows(3).any(|three| three.eq_ignore_ascii_case(br"\ud"));
     let has_exponent = bytes.windows(2).any(|two| two[0].is_ascii_digit() && matches!(two[1], b'e' | b'E'));
     let has_long_number = bytes.split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() > DIGITS_MAX);
-    let brackets = bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
-    has_surrogate || (has_exponent && has_number_with_exponent(bytes)) || has_long_number || brackets > BRACKETS_MAX
+    let count = |wanted: u8| bytes.iter().filter(|byte| **byte == wanted).count();
+    let is_deep = count(b'{') + count(b'[') > BRACKETS_MAX;
+    let is_costly = count(b'{') > DAMAGED_BRACES_MAX && serde_json::from_str::<Value>(line).is_err();
+    has_surrogate || (has_exponent && has_number_with_exponent(bytes)) || has_long_number || is_deep || is_costly
 }
 
 /// Most digits before an `e` are those of an id; one that begins a number does so behind a token.
@@ -183,11 +249,25 @@ fn has_number_with_exponent(bytes: &[u8]) -> bool {
     })
 }
 
+/// Whether a time is written as every writer of the format writes it.
+fn is_formal(text: &&str) -> bool {
+    let form = "0000-00-00T00:00:00.000Z";
+    let same = |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
+    text.len() == form.len() && text.bytes().zip(form.bytes()).all(same)
+}
+
+/// A value of a line.
+struct Object {
+    value: Value,
+    is_disputed: bool,
+}
+
 /// The values of a line: the line itself, or every object that can be found in it.
-fn objects(line: &str) -> Vec<Value> {
-    if let Ok(whole) = serde_json::from_str(line) {
-        return vec![whole];
+fn objects(line: &str) -> Vec<Object> {
+    if let Ok(value) = serde_json::from_str(line) {
+        return vec![Object { value, is_disputed: false }];
     }
+    let balanced = balanced(line);
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(brace) = line[at..].find('{') {
@@ -195,8 +275,9 @@ fn objects(line: &str) -> Vec<Value> {
         let mut values = serde_json::Deserializer::from_str(&line[at..]).into_iter::<Value>();
         match values.next() {
             Some(Ok(value)) => {
-                found.push(value);
-                at += values.byte_offset();
+                let span = at..at + values.byte_offset();
+                at = span.end;
+                found.push(Object { value, is_disputed: !balanced.contains(&span) });
             }
             _ => at += 1,
         }
@@ -204,9 +285,38 @@ fn objects(line: &str) -> Vec<Value> {
     found
 }
 
-fn record(value: &Value) -> Option<PlainRecord> {
-    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-    let name = |key: &str| text(key).filter(|name| !name.is_empty());
+/// What a reader takes for the objects of a line that counts braces outside of texts from its beginning. A closing brace
+/// that closes nothing counts for nothing.
+fn balanced(line: &str) -> Vec<Range<usize>> {
+    let (mut opened, mut found) = (Vec::new(), Vec::new());
+    let (mut is_in_text, mut is_escaped) = (false, false);
+    for (at, byte) in line.bytes().enumerate() {
+        let was_escaped = std::mem::take(&mut is_escaped);
+        match byte {
+            _ if was_escaped => {}
+            b'\\' if is_in_text => is_escaped = true,
+            b'"' => is_in_text = !is_in_text,
+            b'{' if !is_in_text => opened.push(at),
+            b'}' if !is_in_text => {
+                let closed = opened.pop().filter(|_| opened.is_empty());
+                found.extend(closed.map(|from| from..at + 1));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// A text that is not empty.
+fn name(value: &Value, key: &str) -> Option<String> {
+    text(value, key).filter(|name| !name.is_empty())
+}
+
+fn record(Object { value, is_disputed }: &Object) -> Option<PlainRecord> {
     let kind = match value.get("type")?.as_str()? {
         "user" => Kind::User,
         "assistant" => Kind::Assistant,
@@ -220,16 +330,17 @@ fn record(value: &Value) -> Option<PlainRecord> {
     }
     let subtype = value.get("subtype").filter(|subtype| !subtype.is_null());
     Some(PlainRecord {
-        uuid: name("uuid")?,
-        parent: name("parentUuid"),
-        session_id: name("sessionId")?,
+        uuid: name(value, "uuid")?,
+        parent: name(value, "parentUuid"),
+        session_id: name(value, "sessionId")?,
         kind,
         // A longer subtype than any that is known counts as unknown.
         subtype: subtype
             .map(|subtype| subtype.as_str().filter(|text| text.len() <= 256).unwrap_or_default().to_owned()),
-        prompt_id: text("daemonPromptId"),
-        cwd: text("cwd"),
-        timestamp: text("timestamp"),
+        prompt_id: text(value, "daemonPromptId"),
+        cwd: text(value, "cwd"),
+        timestamp: text(value, "timestamp"),
         payload: value.get("systemPayload").cloned().unwrap_or_default(),
+        is_disputed: *is_disputed,
     })
 }

@@ -236,7 +236,8 @@ impl<'a> Branch<'a> {
     }
 
     /// The newest prompt in the file that stands before the record at which the branch was cut; none when it was not. What is
-    /// left of a turn that lost its beginning may be this one's.
+    /// left of a turn that lost its beginning may be this one's. Whose it is and of what kind counts; where it stands beyond
+    /// the window and in pieces, it lacks its places and names.
     #[must_use]
     pub fn prompt_before_cut(&self) -> Option<&Record> {
         let in_window = self.window.values().map(|record| &**record).filter(|record| record.is_real_prompt());
@@ -309,16 +310,22 @@ impl<'a> Branch<'a> {
     fn find_beyond_window(&mut self, wanted: &str) -> io::Result<Option<Record>> {
         self.is_beyond_window = true;
         while let Some(mut record) = self.records.next_on_branch()? {
-            if record.uuid != wanted {
-                if self.passed_prompt.is_none() && record.is_real_prompt() {
-                    self.passed_prompt = Some(record);
-                }
+            let is_wanted = record.uuid == wanted;
+            if !is_wanted && self.passed_prompt.is_some() {
                 continue;
             }
-            while let Some(piece) = self.records.next_if(|earlier| earlier.uuid == wanted)? {
+            // Of one that is passed by too the first piece says whether it is a prompt, and whose.
+            while let Some(mut piece) = self.records.next_if(|earlier| earlier.uuid == record.uuid)? {
+                if !is_wanted {
+                    record.forget_names();
+                    piece.forget_names();
+                }
                 record.join_earlier(piece);
             }
-            return Ok(Some(record));
+            if is_wanted {
+                return Ok(Some(record));
+            }
+            self.passed_prompt = Some(record).filter(Record::is_real_prompt);
         }
         Ok(None)
     }

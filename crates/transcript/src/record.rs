@@ -155,6 +155,13 @@ impl Record {
         size_of::<Self>() + self.uuid.len() + self.session_id.len() + names + message + payload
     }
 
+    /// Drops what grows with every fragment that is joined: which calls its message names, and where it stands.
+    pub(crate) fn forget_names(&mut self) {
+        if let Some(message) = &mut self.message {
+            (message.calls, message.responses, message.spans) = (Vec::new(), Vec::new(), Vec::new());
+        }
+    }
+
     /// Joins an earlier fragment of the same record: it is the base, its parts come first, and the later time is kept
     /// (evidence rules, section 2). A fragment without a time leaves the whole without one, and so do times that are
     /// not written alike: the peer takes the later text for the later time.

@@ -158,3 +158,22 @@ fn what_is_appended_while_one_reads_is_not_seen() {
     let mut branch = transcript.branch(u64::MAX).unwrap();
     assert_eq!((walk(&mut branch).as_str(), branch.session_id()), ("r1 r0", Some("s1")));
 }
+
+#[test]
+fn a_prompt_in_pieces_before_the_cut_is_one_prompt() {
+    let stamped = |prompt_id: &str| json!({"daemonPromptId": prompt_id});
+    let mut records = chain("user user user assistant");
+    records[0] = with(records[0].clone(), stamped("early"));
+    records[1] = with(records[0].clone(), stamped("late"));
+    records[2]["uuid"] = json!("beside");
+    records[2]["subtype"] = json!("cron");
+    records[3]["parentUuid"] = json!("nowhere");
+    let sample = Sample::of_lines(&records);
+    let transcript = open(&sample);
+    for window_bytes in [0, 500, u64::MAX] {
+        let mut branch = transcript.branch(window_bytes).unwrap();
+        assert_eq!(walk(&mut branch), "r3");
+        let prompt = branch.prompt_before_cut().unwrap();
+        assert_eq!(prompt.prompt_id.as_deref(), Some("early"), "window of {window_bytes}");
+    }
+}

@@ -344,7 +344,8 @@ impl Gathering {
     /// Takes the end of a branch that is cut, with the prompt that stands before the cut in the file. When no question was met
     /// the branch begins in the middle of a turn, and the record that is missing may have been its stamp.
     fn take_cut(&mut self, before_cut: Option<&Record>) {
-        let is_unstamped = before_cut.is_some_and(|prompt| prompt.prompt_id.is_none());
+        let is_note = |prompt: &Record| prompt.message.as_ref().is_some_and(Message::is_notification);
+        let is_unstamped = before_cut.is_some_and(|prompt| prompt.prompt_id.is_none() && !is_note(prompt));
         self.evidence.has_lost_beginning = self.evidence.last_question.is_none() && !is_unstamped;
         before_cut.into_iter().for_each(|prompt| self.take_last_prompt(prompt));
     }

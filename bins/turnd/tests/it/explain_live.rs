@@ -1,6 +1,7 @@
 //! `turnd explain` on sessions that another process has: nothing of them is settled.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use transcript::{Owner, SessionLock};
 
@@ -105,6 +106,7 @@ fn a_turn_that_its_host_still_runs_is_live_with_and_without_a_daemon() {
     world.until_chunk(&live, &running);
     let chats = chats(&world);
     session(&chats, "dead", world.base().join("workspace").to_str().unwrap(), &[admitted("p", 0)], &["user"]);
+    let family = world.family();
     for is_daemon_new in [false, true] {
         if is_daemon_new {
             world.kill_daemon();
@@ -115,7 +117,11 @@ fn a_turn_that_its_host_still_runs_is_live_with_and_without_a_daemon() {
         let folder = stdout(&explain(&chats, &[]));
         assert!(folder.ends_with("\n2 sessions: 0 nothing open, 1 resolvable, 0 unknown, 1 live\n"), "{folder}");
     }
-    world.kill_everything();
+    let pids: Vec<String> = family.iter().map(ToString::to_string).collect();
+    let kill = format!("kill -KILL {}", pids.join(" "));
+    // The daemon among them is dead already.
+    Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status().unwrap();
+    world.until_dead(&family);
     let told = explain(&chats.join(format!("{live}.ledger.jsonl")), &[]);
     assert!(stdout(&told).contains(": 1 open prompt, resolvable\n"), "{}", stdout(&told));
     assert_eq!(told.status.code(), Some(0));

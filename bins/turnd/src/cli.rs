@@ -155,23 +155,27 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What is said holds if nothing of the session runs any more: of a live one its daemon
-knows better.
+Of a session that another process has (its host, as a rule) the report says so first:
+its verdicts are what a load would say if everything died now, and nothing of it is
+settled. With --json its object ends with `\"live\":true`; a transcript that is there and
+cannot be read adds `error` at the end.
 
 A folder stands for every session below it that has a ledger, archived ones too. The
 ones in which something is open are explained, and a last line counts them all. Each
 session's workspace is the one its transcript was begun in, unless --workspace is
 given. With --json there is one object a line for every session, led by `session`,
 `ledger`, `transcript`, `workspace` and `archived`. With --apply a session that is
-live is skipped; its object says `\"skipped\":\"live\"`.
+live is skipped; its object says `\"skipped\":\"live\"`, if something is open in it.
+Links to ledgers, and those that lead out of the folder, are left out and counted.
 A session that qwen-code's own daemon has live holds no lock that could be seen: end
-that daemon before --apply.
+that daemon before you believe a verdict or --apply it.
 
 Exit status, of several sessions the worst:
   0  nothing open, or all of it resolvable
-  3  something stays unknown, or is open in a live session that was skipped
+  3  something stays unknown, or is open in a live session
   2  wrong usage
-  1  a file could not be read or written, or --apply was asked of one session that is live")]
+  1  a file could not be read or written, the session has no files, or --apply was asked
+     of one session that is live")]
 pub(crate) struct ExplainArgs {
     /// The session's id, its transcript or ledger, or a folder with sessions below it
     #[arg(value_name = "SESSION|FILE|DIR")]

@@ -5,13 +5,16 @@ mod json;
 mod page;
 mod report;
 mod seen;
+mod sequel;
 mod words;
 
 pub use report::{Report, report};
 pub use words::{printable, printable_path};
 
+use std::io::ErrorKind;
+
 use ledger::{Record, recent_terminals};
-use transcript::{Classified, HistoryTail, Transcript, WINDOW_BYTES};
+use transcript::{Absent, Classified, HistoryTail, Transcript, WINDOW_BYTES};
 
 use crate::admission::open_admissions;
 use crate::reconcile::{Plan, Session, plan};
@@ -59,6 +62,10 @@ pub struct Explanation {
     pub classified: Option<Classified>,
     /// The ledger's recent terminals, as a load gives them out; none when there are none.
     pub terminals: Option<Vec<Record>>,
+    /// Whether another process has the session, so that its files are no last word. Whoever looked at the lock says so.
+    pub is_live: bool,
+    /// Why the transcript is there and cannot be read; none when it can, or is not there.
+    pub error: Option<String>,
 }
 
 /// Explains a session to a program: reads both files, the whole active branch included, and writes nothing.
@@ -77,6 +84,17 @@ pub fn explain(session: &Session<'_>) -> Explanation {
         projection,
         classified: classified.flatten(),
         terminals: recent_terminals(session.ledger).ok().filter(|terminals| !terminals.is_empty()),
+        is_live: false,
+        error: unreadable_transcript(session),
+    }
+}
+
+/// Why the transcript cannot be read, where that is the system's word and not a matter of what stands in it.
+fn unreadable_transcript(session: &Session<'_>) -> Option<String> {
+    match transcript::check(session.transcript, session.session_id, session.workspace) {
+        Err(Absent::Unreadable(damage)) if damage.kind() == ErrorKind::InvalidData => None,
+        Err(error @ Absent::Unreadable(_)) => Some(error.to_string()),
+        Err(_) | Ok(()) => None,
     }
 }
 

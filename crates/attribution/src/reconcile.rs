@@ -86,11 +86,11 @@ pub(crate) fn plan_watched(
 impl Plan {
     /// Appends what the plan gives, all of it in one write and only if the ledger is as long as it was when it was read.
     #[must_use]
-    pub fn apply(self, ledger: &Ledger, now_ms: u64) -> Reconciliation {
-        let Verdict { settled, withheld } = self.verdict;
+    pub fn apply(&self, ledger: &Ledger, now_ms: u64) -> Reconciliation {
+        let Verdict { settled, withheld } = self.verdict.clone();
         let at_ms = if withheld.is_some() { now_ms.max(self.not_before_ms) } else { now_ms };
         let records: Vec<_> = settled.iter().map(|settled| settled.record(at_ms)).collect();
-        let len_bytes = self.reading.map_or(0, |reading| reading.len_bytes);
+        let len_bytes = self.reading.as_ref().map_or(0, |reading| reading.len_bytes);
         match ledger.append_if_unchanged(&records, len_bytes) {
             Ok(()) => Reconciliation { appended: records, settled, withheld, failure: None },
             Err(AppendError::Changed { .. }) => Reconciliation {

@@ -4,14 +4,21 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use crate::regular::open_regular;
 
 /// The lock names a process and says nothing else, but it belongs to one person.
 const FILE_MODE: u32 = 0o600;
 /// Bytes of an owner's line that are read. Ours has under a hundred; anything longer was not written by us.
 const OWNER_BYTES_MAX: u64 = 4_096;
+/// How often a lock is tried that somebody only looks at, and how long to wait in between: a look takes microseconds, and
+/// no session may fail to start because of one.
+const LOOKED_AT_TRIES: u32 = 100;
+const LOOKED_AT_WAIT: Duration = Duration::from_millis(1);
 
 /// Who holds a lock, for the message to whoever comes second. The lock itself is the system's and dies with its holder,
 /// so that a stale name never locks anyone out.
@@ -57,19 +64,47 @@ pub struct SessionLock {
 
 impl SessionLock {
     /// Takes the lock at `path` (`<session id>.lock` beside the transcript) for `owner`, or says who has it. Never
-    /// waits.
+    /// waits for a holder.
     pub fn acquire(path: &Path, owner: &Owner) -> Result<Self, LockError> {
         let failed = |cause| LockError::Io { path: path.to_owned(), cause };
         let mut file = open(path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(LockError::Held { path: path.to_owned(), owner: read_owner(&mut file) });
-            }
-            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
-        }
+        try_lock(&file, || std::thread::sleep(LOOKED_AT_WAIT)).map_err(|error| refusal(path, &mut file, error))?;
         write_owner(&mut file, owner).map_err(failed)?;
         Ok(Self { file })
+    }
+
+    /// Whether the lock at `path` is free: an error says who has it, or why nobody can tell. Makes no file and writes
+    /// nothing; whoever wants the lock meanwhile gets it.
+    pub fn probe(path: &Path) -> Result<(), LockError> {
+        let mut file = match open_regular(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(cause) => return Err(LockError::Io { path: path.to_owned(), cause }),
+        };
+        // Shared, so that two that look do not take each other for a holder; closing the file lets go.
+        file.try_lock_shared().map_err(|error| refusal(path, &mut file, error))
+    }
+}
+
+/// Takes the lock unless somebody has it. A shared lock is the look of a probe and over in no time: it is waited out.
+fn try_lock(file: &File, wait: impl Fn()) -> Result<(), TryLockError> {
+    for _ in 0..LOOKED_AT_TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {}
+            done => return done,
+        }
+        file.try_lock_shared()?;
+        file.unlock().map_err(TryLockError::Error)?;
+        wait();
+    }
+    file.try_lock()
+}
+
+fn refusal(path: &Path, file: &mut File, error: TryLockError) -> LockError {
+    let path = path.to_owned();
+    match error {
+        TryLockError::WouldBlock => LockError::Held { path, owner: read_owner(file) },
+        TryLockError::Error(cause) => LockError::Io { path, cause },
     }
 }
 
@@ -206,6 +241,38 @@ mod tests {
             assert!(matches!(refused, LockError::Io { .. }), "{refused}");
             assert!(refused.to_string().starts_with(&format!("cannot lock {}: ", path.display())), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_probe_names_the_holder_and_leaves_no_trace() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("s.lock");
+        SessionLock::probe(&path).unwrap();
+        assert!(!path.exists());
+        let held = SessionLock::acquire(&path, &FIRST).unwrap();
+        let before = content(&path);
+        let refused = SessionLock::probe(&path).unwrap_err();
+        assert!(matches!(&refused, LockError::Held { owner: Some(owner), .. } if *owner == FIRST), "{refused}");
+        assert_eq!(content(&path), before);
+        drop(held);
+        std::fs::write(&path, &before).unwrap();
+        SessionLock::probe(&path).unwrap();
+        assert_eq!(content(&path), before, "a name that was left behind holds nothing");
+        assert!(matches!(SessionLock::probe(folder.path()), Err(LockError::Io { .. })));
+    }
+
+    #[test]
+    fn a_lock_that_somebody_looks_at_is_got_when_the_look_is_over() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("s.lock");
+        let (look, taker) = (open(&path).unwrap(), open(&path).unwrap());
+        look.try_lock_shared().unwrap();
+        SessionLock::probe(&path).unwrap();
+        try_lock(&taker, || look.unlock().unwrap()).unwrap();
+        let waited = std::cell::Cell::new(0);
+        let refused = try_lock(&look, || waited.set(waited.get() + 1));
+        assert!(matches!(refused, Err(TryLockError::WouldBlock)));
+        assert_eq!(waited.get(), 0, "nobody waits for a holder");
     }
 
     #[test]

@@ -74,7 +74,7 @@ fn salvaged<B: Bytes>(reader: &mut Reader<B>, work_left: &mut u64) -> io::Result
         work += end - start;
         *work_left = work_left
             .checked_sub(end - start + VALUE_WORK_BYTES * reader.values)
-            .ok_or_else(|| io::Error::other("it is too damaged to be read"))?;
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is too damaged to be read"))?;
         match read {
             Ok(Ok(record)) => {
                 let is_disputed = !balance.closes(&mut reader.bytes, start, end);

@@ -4,43 +4,41 @@ mod files;
 mod folder;
 mod ledgers;
 mod target;
+mod told;
 
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use attribution::{Plan, Session, Standing, Withheld};
+use attribution::{Withheld, printable_path};
 use transcript::{LockError, Owner, SessionLock};
 
 use crate::cli::ExplainArgs;
 use crate::output::line;
 use files::Files;
 use target::{Refusal, Target};
+use told::Told;
 
 /// Something stays unknown.
 const EXIT_UNKNOWN: u8 = 3;
 /// The words on the command line cannot be meant.
 const EXIT_USAGE: u8 = 2;
 
+/// Nobody reads what is printed any more: what a shell makes of a program that a closed pipe ended.
+const EXIT_UNHEARD: u8 = 141;
+
 /// How a run ends; of several the worst one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// Nothing is open, or all of it is resolvable.
     Known,
-    /// Something stays unknown.
+    /// Something stays unknown, or is open in a live session.
     Unknown,
     /// A file could not be read or written.
     Failed,
-}
-
-impl Outcome {
-    fn of(plan: &Plan) -> Self {
-        match plan.standing() {
-            Standing::NothingOpen | Standing::Resolvable => Self::Known,
-            Standing::Unknown => Self::Unknown,
-            Standing::Unreadable => Self::Failed,
-        }
-    }
+    /// Nobody reads what is printed any more.
+    Unheard,
 }
 
 impl From<Outcome> for ExitCode {
@@ -49,25 +47,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Known => Self::SUCCESS,
             Outcome::Unknown => Self::from(EXIT_UNKNOWN),
             Outcome::Failed => Self::FAILURE,
-        }
-    }
-}
-
-/// What is told, and the plan it tells of.
-struct Told {
-    plan: Plan,
-    text: String,
-}
-
-impl Told {
-    /// To a program all that is known, to a person what the verdict needs.
-    fn of(session: &Session<'_>, json: bool) -> Self {
-        if json {
-            let explanation = attribution::explain(session);
-            Self { text: explanation.to_json(), plan: explanation.plan }
-        } else {
-            let report = attribution::report(session);
-            Self { text: report.to_string().trim_end().to_owned(), plan: report.plan }
+            Outcome::Unheard => Self::from(EXIT_UNHEARD),
         }
     }
 }
@@ -92,40 +72,60 @@ pub(crate) fn withheld(store: &Path, workspace: &Path, session_id: &str) -> Opti
 }
 
 fn explain_one(files: &Files, args: &ExplainArgs) -> Outcome {
+    let mut outcome = Outcome::Known;
     if !files.transcript.exists() && !files.ledger.path().exists() {
         // Nothing is open in files that are not there. A person has more likely mistyped something.
         let (session, folder) = (&files.session_id, files.ledger.path().parent().unwrap_or(Path::new("")).display());
-        eprintln!("turnd: no files of session {session} in {folder}; --store and --workspace say where to look");
+        outcome =
+            failed(&format!("no files of session {session} in {folder}; --store and --workspace say where to look"));
     }
-    // Held until the end: what is printed is what is appended.
-    let lock = if args.apply { lock(files).map(Some) } else { Ok(None) };
-    let lock = match lock {
-        Ok(lock) => lock,
+    let told = if args.apply {
+        apply(files, args.json)
+    } else {
+        Told::unheld(files, args.json).map(|told| (told, Outcome::Known))
+    };
+    let (told, applied) = match told {
+        Ok(told) => told,
         Err(error) => return failed(&error.to_string()),
     };
-    let told = Told::of(&files.session(), args.json);
-    if let Err(error) = line(&told.text) {
-        return failed(&error.to_string());
+    if let Err(error) = line(&told) {
+        return unprinted(&error);
     }
     if let Err(error) = files.ledger.read() {
-        return failed(&format!("{}: {error}", files.ledger.path().display()));
+        outcome = failed(&format!("{}: {error}", files.ledger.path().display()));
     }
-    let outcome = Outcome::of(&told.plan);
-    if lock.is_none() { outcome } else { outcome.max(apply(told.plan, files)) }
+    outcome.max(applied).max(said(&told, files))
 }
 
-/// Appends what was printed. The daemon's own appends do not ask for the session's lock, so the ledger may have changed.
-fn apply(plan: Plan, files: &Files) -> Outcome {
-    let had_something = !plan.verdict.settled.is_empty();
-    let done = plan.apply(&files.ledger, now_ms());
+/// Appends under the session's lock what is told. The daemon's own appends do not ask for that lock, so the ledger may
+/// have changed meanwhile.
+fn apply(files: &Files, json: bool) -> Result<(Told, Outcome), LockError> {
+    let _lock = lock(files)?;
+    let told = Told::held(files, json);
+    let had_something = !told.plan().verdict.settled.is_empty();
+    let (told, done) = told.apply(files);
     let path = files.ledger.path().display();
-    match (done.failure, done.withheld) {
+    let outcome = match (done.failure, done.withheld) {
         (Some(error), _) => failed(&format!("{path}: {error}")),
         (None, Some(withheld @ Withheld::LedgerChanged)) if had_something => {
             failed(&format!("{path}: {}; {}", withheld.explanation(), withheld.remedy()))
         }
         (None, _) => Outcome::Known,
+    };
+    Ok((told, outcome))
+}
+
+/// How what was told ends. An unreadable transcript is no verdict, and said on its own.
+fn said(told: &Told, files: &Files) -> Outcome {
+    if let Some(error) = told.error() {
+        failed(&format!("{}: {error}", printable_path(&files.transcript)));
     }
+    told.outcome()
+}
+
+/// Nothing could be printed; whoever closed the pipe has read enough and is not told so.
+fn unprinted(error: &io::Error) -> Outcome {
+    if error.kind() == io::ErrorKind::BrokenPipe { Outcome::Unheard } else { failed(&error.to_string()) }
 }
 
 /// Takes the session's lock, so that no daemon has it live while something is appended.
@@ -152,5 +152,6 @@ mod tests {
     #[test]
     fn the_worst_of_several_outcomes_is_that_nobody_could_look() {
         assert!(Outcome::Failed > Outcome::Unknown && Outcome::Unknown > Outcome::Known);
+        assert!(Outcome::Unheard > Outcome::Failed, "what was not told may be worse");
     }
 }

@@ -43,11 +43,11 @@ fn explain_says_what_it_would_append_and_appends_it_only_when_told() {
 }
 
 #[test]
-fn nothing_is_open_in_files_that_are_not_there_and_a_person_is_told_where_they_were_looked_for() {
+fn a_session_without_files_is_a_failure_that_says_where_they_were_looked_for() {
     let store = tempfile::tempdir().unwrap();
     let output =
         turnd(&["explain", "nobody", "--json", "--store", store.path().to_str().unwrap(), "--workspace", "/ws"]);
-    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).contains(r#""verdict":{"withheld":"no_dangling"}"#), "{}", stdout(&output));
     assert!(String::from_utf8_lossy(&output.stderr).contains("projects/-ws/chats"));
 }

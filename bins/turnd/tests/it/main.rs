@@ -5,7 +5,9 @@
 mod arrows;
 mod commands;
 mod explain;
+mod explain_faults;
 mod explain_folder;
+mod explain_live;
 mod faults;
 mod http;
 mod kill;

@@ -36,6 +36,12 @@ impl Explanation {
             Some(terminals) => push_list(&mut json, terminals.iter().map(Record::to_line)),
             None => json.push_str("null"),
         }
+        if self.is_live {
+            json.push_str(",\"live\":true");
+        }
+        if let Some(error) = &self.error {
+            let _ = write!(json, ",\"error\":{}", text(error));
+        }
         json.push('}');
         json
     }

@@ -4,22 +4,21 @@ use std::collections::HashSet;
 use std::fmt;
 
 use ledger::{Fact, Reading, Record};
+use transcript::Owner;
 
 use super::page::Page;
 use super::seen::Seen;
+use super::sequel::Sequel;
 use super::words::{count, ended, ending, list, moment, printable, printable_path};
-use super::{Standing, cause};
+use super::{Standing, cause, unreadable_transcript};
 use crate::admission::{Admission, open_admissions};
 use crate::evidence::Evidence;
 use crate::judge::DEADLINE_EXCEEDED;
-use crate::reconcile::{Plan, Session, plan_watched};
+use crate::reconcile::{Plan, Reconciliation, Session, plan_watched};
 use crate::withheld::Withheld;
 
 /// Open prompts that have a paragraph of their own: more than that is for a program to read.
 const PROMPTS_TOLD_MAX: usize = 100;
-/// What follows from not knowing.
-const UNKNOWN_ADVICE: &str =
-    "ask whoever sent it, and treat it as unknown: do not send it again without checking what it did";
 
 /// The reasoning about a session in plain words: displays as a page of at most a hundred columns, in which nothing from
 /// the files can steer a terminal. Nothing is written; the plan inside can be applied.
@@ -27,12 +26,15 @@ const UNKNOWN_ADVICE: &str =
 pub struct Report {
     /// The ledger as it was read, and the verdict.
     pub plan: Plan,
+    /// Why the transcript is there and cannot be read; none when it can, or is not there.
+    pub error: Option<String>,
     session_id: String,
     pub(super) admissions: Vec<Admission>,
     pub(super) evidence: Option<Evidence>,
     pub(super) seen: Seen,
     /// Why a file that is needed does not load, and where it lies.
     pub(super) absence: Option<(String, String)>,
+    sequel: Sequel,
 }
 
 /// Explains a session to a person: reads both files as far as the verdict needs them, and writes nothing.
@@ -47,12 +49,24 @@ pub fn report(session: &Session<'_>) -> Report {
         (Some(_), _) => None,
     };
     let absence = absence.map(|(why, path)| (why, printable_path(path)));
-    Report { plan, session_id: session.session_id.to_owned(), admissions, evidence, seen, absence }
+    Report {
+        plan,
+        error: unreadable_transcript(session),
+        session_id: session.session_id.to_owned(),
+        admissions,
+        evidence,
+        seen,
+        absence,
+        sequel: Sequel::default(),
+    }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut page = Page::default();
+        if let Some(warning) = self.sequel.warning() {
+            page.heading(&warning);
+        }
         page.heading(&self.summary());
         match &self.plan.reading {
             Some(reading) => self.show_ledger(&mut page, reading),
@@ -65,6 +79,8 @@ impl fmt::Display for Report {
         }
         if !self.admissions.is_empty() {
             self.show_transcript(&mut page);
+        } else if let Some(error) = &self.error {
+            page.row("transcript", error);
         }
         let mut first_unknown = None;
         for admission in self.admissions.iter().take(PROMPTS_TOLD_MAX) {
@@ -78,17 +94,34 @@ impl fmt::Display for Report {
 }
 
 impl Report {
+    /// The same of a session that another process has: its files are no last word, and every verdict is only what a load
+    /// would come to if that process died now.
+    #[must_use]
+    pub fn live(self, owner: Option<Owner>) -> Self {
+        Self { sequel: Sequel::Live(owner), ..self }
+    }
+
+    /// The same after the plan was applied, with what came of it.
+    #[must_use]
+    pub fn applied(self, done: &Reconciliation) -> Self {
+        Self { sequel: Sequel::Applied(done.appended.clone()), ..self }
+    }
+
     /// Where the session stands, in one line.
     fn summary(&self) -> String {
         let session = printable(&self.session_id);
         let open = self.admissions.len();
         let known = self.plan.verdict.settled.len();
+        let word = self.sequel.settled();
         let standing = match self.plan.standing() {
             Standing::Unreadable => return format!("session {session}: the ledger cannot be read"),
             Standing::NothingOpen => return format!("session {session}: no prompt is open"),
-            Standing::Resolvable => "resolvable".to_owned(),
+            Standing::Resolvable | Standing::Unknown if matches!(self.sequel, Sequel::Live(_)) => {
+                "not settled".to_owned()
+            }
+            Standing::Resolvable => word.to_owned(),
             Standing::Unknown if known == 0 => "unknown".to_owned(),
-            Standing::Unknown => format!("{known} resolvable, {} unknown", open - known),
+            Standing::Unknown => format!("{known} {word}, {} unknown", open - known),
         };
         format!("session {session}: {}, {standing}", count(open, "open prompt"))
     }
@@ -150,19 +183,20 @@ impl Report {
         let id = printable(&admission.prompt_id);
         let settled = self.plan.verdict.settled.iter().find(|settled| settled.prompt_id == admission.prompt_id);
         let verdict = settled.map_or_else(|| "unknown".to_owned(), |settled| ending(&settled.fact));
-        page.heading(&format!("prompt {id}: {verdict}"));
+        page.heading(&format!("prompt {id}: {}", self.sequel.verdict(verdict)));
         page.row("admitted", &format!("{}, {}", moment(admission.at_ms), self.queue(admission)));
         page.row("", &marker(admission));
         match (settled, self.plan.verdict.withheld, *first_unknown) {
             (Some(settled), ..) => {
                 page.row("because", &self.basis(admission, settled.basis));
-                page.row("next", "the next load of the session writes this to the ledger");
+                let (label, text) = self.sequel.next(settled);
+                page.row(label, &text);
             }
             (None, Some(withheld), None) => {
                 page.row("because", &format!("{} ({withheld})", withheld.explanation()));
                 page.row("", &self.cause(admission, withheld));
                 page.row("help", withheld.remedy());
-                page.row("meanwhile", UNKNOWN_ADVICE);
+                page.row("meanwhile", self.sequel.advice());
                 *first_unknown = Some(&admission.prompt_id);
             }
             (None, Some(withheld), Some(first)) => {

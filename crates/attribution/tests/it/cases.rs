@@ -46,7 +46,7 @@ fn failures(case: &Case) -> Vec<String> {
     race(case, &files);
     let raced = files.ledger_bytes();
     let basis = plan.verdict.settled.first().map(|settled| settled.basis);
-    let outcome = Plan::apply(plan, files.ledger(), NOW_MS);
+    let outcome = Plan::apply(&plan, files.ledger(), NOW_MS);
     let reason = match (outcome.withheld, basis) {
         (Some(withheld), _) => withheld.as_str(),
         (None, Some(basis)) => basis_name(basis),

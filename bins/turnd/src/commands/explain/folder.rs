@@ -10,7 +10,8 @@ use transcript::LockError;
 
 use super::files::Files;
 use super::ledgers::Ledgers;
-use super::{Outcome, Told, apply, failed, lock};
+use super::told::Told;
+use super::{Outcome, apply, failed, said, unprinted};
 use crate::cli::ExplainArgs;
 use crate::output::line;
 
@@ -18,7 +19,8 @@ use crate::output::line;
 pub(super) fn explain(folder: &Path, workspace: Option<&Path>, args: &ExplainArgs) -> Outcome {
     let mut tally = Tally { is_applied: args.apply, ..Tally::default() };
     let mut worst = Outcome::Known;
-    for found in Ledgers::below(folder) {
+    let mut ledgers = Ledgers::below(folder);
+    for found in &mut ledgers {
         let outcome = match found.map(|path| Files::beside(&path, workspace)) {
             Ok(Some(files)) => visit(&files, args, &mut tally),
             Ok(None) => Ok(Outcome::Known),
@@ -26,58 +28,60 @@ pub(super) fn explain(folder: &Path, workspace: Option<&Path>, args: &ExplainArg
         };
         match outcome {
             Ok(outcome) => worst = worst.max(outcome),
-            Err(error) => return failed(&error.to_string()),
+            Err(error) => return unprinted(&error),
         }
     }
-    match (!args.json).then(|| line(&tally)) {
-        Some(Err(error)) => failed(&error.to_string()),
-        _ => worst,
+    tally.links = ledgers.links_left_out();
+    if args.json {
+        if tally.links > 0 {
+            eprintln!("turnd: {}", Links(tally.links));
+        }
+        return worst;
     }
+    line(&tally).map_or_else(|error| unprinted(&error), |()| worst)
 }
 
 /// Explains one of them. Fails when nobody reads what is printed.
 fn visit(files: &Files, args: &ExplainArgs, tally: &mut Tally) -> io::Result<Outcome> {
-    let standing = attribution::plan(&files.session()).standing();
-    // A lock that nobody ever took is not made for a session in which there is nothing to append.
-    let is_held =
-        args.apply && (standing == Standing::Resolvable || standing == Standing::Unknown && files.lock.exists());
-    let lock = match is_held.then(|| lock(files)).transpose() {
-        Ok(lock) => lock,
-        Err(LockError::Held { owner, .. }) => {
-            let holder = owner.map_or_else(|| "another process".to_owned(), |owner| format!("process {}", owner.pid));
-            return skip(files, args, tally, &holder);
-        }
-        Err(LockError::Io { cause, path }) => {
+    let (told, applied) = match look(files, args) {
+        Ok(told) => told,
+        Err(error) => {
             tally.failed += 1;
-            return Ok(failed(&format!("{}: {cause}", printable_path(&path))));
+            return Ok(match error {
+                LockError::Io { cause, path } => failed(&format!("{}: {cause}", printable_path(&path))),
+                held @ LockError::Held { .. } => failed(&held.to_string()),
+            });
         }
     };
-    // Read only now, under the lock: what is printed is what is appended.
-    let told = Told::of(&files.session(), args.json);
-    let (standing, mut outcome) = (told.plan.standing(), Outcome::of(&told.plan));
+    let standing = told.plan().standing();
+    let is_open = standing != Standing::NothingOpen;
+    // Whoever has a session live knows more than its files: it is left alone.
+    let skipped = told.holder().filter(|_| args.apply && is_open);
     if args.json {
-        line(object(files, None, &told.text))?;
-    } else if standing != Standing::NothingOpen {
-        line(format_args!("{}\n{}\n", heading(files), told.text))?;
+        line(object(files, skipped.as_ref().map(|_| "live"), &told.to_string()))?;
+    } else if let Some(holder) = skipped {
+        let session = printable(&files.session_id);
+        line(format_args!("{}\nsession {session}: live and skipped, {holder} has it\n", heading(files)))?;
+    } else if is_open {
+        line(format_args!("{}\n{told}\n", heading(files)))?;
     }
-    if lock.is_some() {
-        outcome = outcome.max(apply(told.plan, files));
-    }
-    tally.count(standing, outcome);
+    let outcome = said(&told, files).max(applied);
+    tally.count(standing, outcome, told.is_live());
     Ok(outcome)
 }
 
-/// Leaves a session alone that somebody writes: whoever has it live knows more than its files.
-fn skip(files: &Files, args: &ExplainArgs, tally: &mut Tally, holder: &str) -> io::Result<Outcome> {
-    tally.live += 1;
-    if args.json {
-        let told = Told::of(&files.session(), true);
-        line(object(files, Some("live"), &told.text))?;
-    } else {
-        let session = printable(&files.session_id);
-        line(format_args!("{}\nsession {session}: live and skipped, {holder} has it\n", heading(files)))?;
+/// Reads one of them, and with `--apply` appends what it gives. A lock that nobody ever took is not made for a session in
+/// which there is nothing to append.
+fn look(files: &Files, args: &ExplainArgs) -> Result<(Told, Outcome), LockError> {
+    let told = Told::unheld(files, args.json)?;
+    if !args.apply || told.is_live() || told.plan().verdict.settled.is_empty() {
+        return Ok((told, Outcome::Known));
     }
-    Ok(Outcome::Unknown)
+    // Read again under the lock: what is told is what is appended.
+    match apply(files, args.json) {
+        Err(LockError::Held { owner, .. }) => Ok((told.live(owner), Outcome::Known)),
+        applied => applied,
+    }
 }
 
 fn heading(files: &Files) -> String {
@@ -108,14 +112,18 @@ struct Tally {
     unknown: usize,
     /// That could not be read, or not be written.
     failed: usize,
+    /// That another process has.
     live: usize,
+    /// That were not followed.
+    links: usize,
     is_applied: bool,
 }
 
 impl Tally {
-    fn count(&mut self, standing: Standing, outcome: Outcome) {
+    fn count(&mut self, standing: Standing, outcome: Outcome, is_live: bool) {
         *match (standing, outcome) {
             (Standing::Unreadable, _) | (_, Outcome::Failed) => &mut self.failed,
+            _ if is_live => &mut self.live,
             (Standing::NothingOpen, _) => &mut self.nothing_open,
             (Standing::Resolvable, _) => &mut self.resolvable,
             (Standing::Unknown, _) => &mut self.unknown,
@@ -125,7 +133,7 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nothing_open, resolvable, unknown, failed, live, is_applied } = self;
+        let Self { nothing_open, resolvable, unknown, failed, live, links, is_applied } = self;
         let sessions = nothing_open + resolvable + unknown + failed + live;
         let plural = if sessions == 1 { "" } else { "s" };
         let word = if *is_applied { "resolved" } else { "resolvable" };
@@ -137,9 +145,21 @@ impl fmt::Display for Tally {
             write!(formatter, ", {failed} failed")?;
         }
         if *live > 0 {
-            write!(formatter, ", {live} live and skipped")?;
+            write!(formatter, ", {live} live{}", if *is_applied { " and skipped" } else { "" })?;
+        }
+        if *links > 0 {
+            write!(formatter, ", {}", Links(*links))?;
         }
         Ok(())
+    }
+}
+
+/// How many links were not followed, in words.
+struct Links(usize);
+
+impl fmt::Display for Links {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} link{} left out", self.0, if self.0 == 1 { "" } else { "s" })
     }
 }
 
@@ -150,16 +170,16 @@ mod tests {
     #[test]
     fn what_could_not_be_written_down_is_not_resolved() {
         let mut tally = Tally { is_applied: true, ..Tally::default() };
-        tally.count(Standing::Resolvable, Outcome::Failed);
-        tally.count(Standing::Resolvable, Outcome::Known);
-        tally.count(Standing::Unreadable, Outcome::Failed);
+        tally.count(Standing::Resolvable, Outcome::Failed, false);
+        tally.count(Standing::Resolvable, Outcome::Known, false);
+        tally.count(Standing::Unreadable, Outcome::Failed, false);
         assert_eq!(tally.to_string(), "3 sessions: 0 nothing open, 1 resolved, 0 unknown, 2 failed");
     }
 
     #[test]
     fn one_session_is_no_plural_and_a_plan_resolves_nothing() {
         let mut tally = Tally::default();
-        tally.count(Standing::Resolvable, Outcome::Known);
+        tally.count(Standing::Resolvable, Outcome::Known, false);
         assert_eq!(tally.to_string(), "1 session: 0 nothing open, 1 resolvable, 0 unknown");
     }
 }

@@ -1,5 +1,5 @@
 //! Every ledger below a folder, in an order that stays the same. Holds the names of one folder at a time and which folders
-//! were seen, so that links may lead in circles.
+//! were seen, so that links may lead in circles, but not out of the folder.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs;
@@ -10,18 +10,38 @@ use std::path::{Path, PathBuf};
 use ledger::sidecar;
 
 /// The ledgers below a folder, those of a folder before those of the folders in it, each by name. A link to a ledger is
-/// left out: the session, and the lock that guards it, lie where the link leads.
+/// left out, for the session and the lock that guards it lie where the link leads; so is a link to a folder that lies
+/// elsewhere, for it was not asked about. Both are counted.
 #[derive(Debug)]
 pub(super) struct Ledgers {
     ready: VecDeque<PathBuf>,
     /// Folders to be looked into, the next one last.
     folders: Vec<PathBuf>,
     seen: HashSet<(u64, u64)>,
+    /// The folder that everything must lie in; none when it cannot be told.
+    root: Option<PathBuf>,
+    links_left_out: usize,
 }
 
 impl Ledgers {
     pub(super) fn below(folder: &Path) -> Self {
-        Self { ready: VecDeque::new(), folders: vec![folder.to_owned()], seen: HashSet::new() }
+        Self {
+            ready: VecDeque::new(),
+            folders: vec![folder.to_owned()],
+            seen: HashSet::new(),
+            root: folder.canonicalize().ok(),
+            links_left_out: 0,
+        }
+    }
+
+    /// How many links were passed by so far, to ledgers or out of the folder.
+    pub(super) fn links_left_out(&self) -> usize {
+        self.links_left_out
+    }
+
+    fn is_inside(&self, path: &Path) -> bool {
+        let place = path.canonicalize();
+        self.root.as_ref().is_some_and(|root| place.is_ok_and(|place| place.starts_with(root)))
     }
 
     fn look_into(&mut self, folder: &Path) -> io::Result<()> {
@@ -33,8 +53,12 @@ impl Ledgers {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let (path, kind) = (entry.path(), entry.file_type()?);
-            if sidecar::is_ledger(&path) {
-                self.ready.extend((!kind.is_symlink()).then_some(path));
+            let is_ledger = sidecar::is_ledger(&path);
+            let is_left_out = kind.is_symlink() && (is_ledger || path.is_dir() && !self.is_inside(&path));
+            if is_left_out {
+                self.links_left_out += 1;
+            } else if is_ledger {
+                self.ready.push_back(path);
             } else if kind.is_dir() || kind.is_symlink() && path.is_dir() {
                 inside.push(path);
             }

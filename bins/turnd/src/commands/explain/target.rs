@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ledger::sidecar;
+
 use super::files::Files;
 use crate::cli::{ExplainArgs, TranscriptMode};
 use crate::store;
@@ -23,10 +25,11 @@ pub(super) enum Refusal {
 pub(super) fn of(args: &ExplainArgs) -> Result<Target, Refusal> {
     let target = &args.target;
     let workspace = args.workspace.as_deref().map(place).transpose().map_err(lost)?;
-    if target.is_dir() {
+    // A folder in a ledger's place is that session's trouble and no folder with sessions.
+    if target.is_dir() && !sidecar::is_ledger(target) {
         return Ok(Target::Folder(target.clone(), workspace));
     }
-    if target.is_file() {
+    if target.is_file() || target.is_dir() {
         // The lock lies beside the file itself, not beside a link to it.
         let path = target.canonicalize().map_err(|error| Refusal::Io(format!("{}: {error}", target.display())))?;
         if let Some(files) = Files::beside(&path, workspace.as_deref()) {

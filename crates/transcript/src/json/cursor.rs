@@ -255,6 +255,7 @@ mod tests {
 
     proptest! {
         #[test]
+        #[cfg_attr(miri, ignore = "too many cases for an interpreter")]
         fn a_run_is_as_long_as_one_byte_after_the_other_says(
             bytes in prop::collection::vec(prop_oneof![8 => 0x20..=u8::MAX, 1 => any::<u8>()], 0..60),
         ) {

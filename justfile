@@ -59,7 +59,7 @@ fuzz SECONDS="20":
 fuzz-corpus:
     fuzz/corpus.py
 
-# The parsers of the ledger and of the transcript under Miri; skipped where there is none.
+# The parser of the ledger under Miri; skipped where there is none.
 miri:
     #!/usr/bin/env bash
     set -euo pipefail
@@ -69,7 +69,6 @@ miri:
         exit 0
     fi
     cargo +nightly miri test --package turnd-ledger --lib
-    cargo +nightly miri test --package turnd-transcript --lib json::
 
 # The measured figures of docs/performance.md.
 bench: build

@@ -6,7 +6,7 @@ mod ledgers;
 mod target;
 mod told;
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -58,7 +58,7 @@ pub(crate) fn run(args: ExplainArgs) -> ExitCode {
         Ok(Target::Session(files)) => explain_one(&files, &args).into(),
         Ok(Target::Folder(path, workspace)) => folder::explain(&path, workspace.as_deref(), &args).into(),
         Err(Refusal::Usage(text)) => {
-            eprintln!("turnd: {text}");
+            complain(&text);
             ExitCode::from(EXIT_USAGE)
         }
         Err(Refusal::Io(text)) => failed(&text).into(),
@@ -73,13 +73,15 @@ pub(crate) fn withheld(store: &Path, workspace: &Path, session_id: &str) -> Opti
 
 fn explain_one(files: &Files, args: &ExplainArgs) -> Outcome {
     let mut outcome = Outcome::Known;
-    if !files.transcript.exists() && !files.ledger.path().exists() {
+    // A session in which nothing was asked yet has its lock and nothing else.
+    let is_nowhere = [files.transcript.as_path(), files.ledger.path(), &files.lock].iter().all(|path| !path.exists());
+    if is_nowhere {
         // Nothing is open in files that are not there. A person has more likely mistyped something.
         let (session, folder) = (&files.session_id, files.ledger.path().parent().unwrap_or(Path::new("")).display());
         outcome =
             failed(&format!("no files of session {session} in {folder}; --store and --workspace say where to look"));
     }
-    let told = if args.apply {
+    let told = if args.apply && !is_nowhere {
         apply(files, args.json)
     } else {
         Told::unheld(files, args.json).map(|told| (told, Outcome::Known))
@@ -135,8 +137,13 @@ fn lock(files: &Files) -> Result<SessionLock, LockError> {
 }
 
 fn failed(text: &str) -> Outcome {
-    eprintln!("turnd: {text}");
+    complain(text);
     Outcome::Failed
+}
+
+/// Says something on stderr, if anybody reads it: it may be the very pipe that was closed.
+fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "turnd: {text}");
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place of this program that reads the clock")]

@@ -120,3 +120,19 @@ fn a_reader_that_has_had_enough_is_no_error() {
         assert_eq!(output.status.code(), Some(141));
     }
 }
+
+#[test]
+fn a_failure_that_nobody_reads_is_still_a_failure_and_no_panic() {
+    let store = Store::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    fs::create_dir(store.chats().join("old.lock")).unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_turnd"))
+        .arg("explain")
+        .arg(store.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::from(writer))
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(1));
+}

@@ -11,7 +11,7 @@ use transcript::LockError;
 use super::files::Files;
 use super::ledgers::Ledgers;
 use super::told::Told;
-use super::{Outcome, apply, failed, said, unprinted};
+use super::{Outcome, apply, complain, failed, said, unprinted};
 use crate::cli::ExplainArgs;
 use crate::output::line;
 
@@ -34,7 +34,7 @@ pub(super) fn explain(folder: &Path, workspace: Option<&Path>, args: &ExplainArg
     tally.links = ledgers.links_left_out();
     if args.json {
         if tally.links > 0 {
-            eprintln!("turnd: {}", Links(tally.links));
+            complain(&Links(tally.links).to_string());
         }
         return worst;
     }

@@ -175,7 +175,8 @@ Exit status, of several sessions the worst:
   3  something stays unknown, or is open in a live session
   2  wrong usage
   1  a file could not be read or written, the session has no files, or --apply was asked
-     of one session that is live")]
+     of one session that is live
+  141  nobody reads the output any more; what was not told was not looked at")]
 pub(crate) struct ExplainArgs {
     /// The session's id, its transcript or ledger, or a folder with sessions below it
     #[arg(value_name = "SESSION|FILE|DIR")]

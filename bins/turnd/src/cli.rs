@@ -171,11 +171,10 @@ A session that qwen-code's own daemon has live holds no lock that could be seen:
 that daemon before you believe a verdict or --apply it.
 
 Exit status, of several sessions the worst:
-  0  nothing open, or all of it resolvable
+  0  nothing open, or all of it resolvable; a session without files is noted on stderr
   3  something stays unknown, or is open in a live session
   2  wrong usage
-  1  a file could not be read or written, the session has no files, or --apply was asked
-     of one session that is live
+  1  a file could not be read or written, or --apply was asked of one session that is live
   141  nobody reads the output any more; what was not told was not looked at")]
 pub(crate) struct ExplainArgs {
     /// The session's id, its transcript or ledger, or a folder with sessions below it

@@ -76,10 +76,9 @@ fn explain_one(files: &Files, args: &ExplainArgs) -> Outcome {
     // A session in which nothing was asked yet has its lock and nothing else.
     let is_nowhere = [files.transcript.as_path(), files.ledger.path(), &files.lock].iter().all(|path| !path.exists());
     if is_nowhere {
-        // Nothing is open in files that are not there. A person has more likely mistyped something.
+        // Nothing is open in files that are not there (evidence rules, section 6). A person has more likely mistyped something.
         let (session, folder) = (&files.session_id, files.ledger.path().parent().unwrap_or(Path::new("")).display());
-        outcome =
-            failed(&format!("no files of session {session} in {folder}; --store and --workspace say where to look"));
+        complain(&format!("no files of session {session} in {folder}; --store and --workspace say where to look"));
     }
     let told = if args.apply && !is_nowhere {
         apply(files, args.json)

@@ -32,7 +32,7 @@ pub struct Evidence {
     /// Whether the session itself asked something behind the last question: its own turns carry no stamp.
     pub has_session_question: bool,
     /// Whether the branch is cut in the middle of a turn, and what stands before the cut does not say whose that was: it is
-    /// stamped, so that the stamp which is missing may be another one, or there is nothing.
+    /// stamped, so that the stamp which is missing may be another one, or it only looks like a prompt.
     pub has_lost_beginning: bool,
     /// Whether records were read that not every reader of the format finds.
     pub is_disputed: bool,
@@ -345,8 +345,8 @@ impl Gathering {
     /// the branch begins in the middle of a turn, and the record that is missing may have been its stamp.
     fn take_cut(&mut self, before_cut: Option<&Record>) {
         let is_note = |prompt: &Record| prompt.message.as_ref().is_some_and(Message::is_notification);
-        let is_unstamped = before_cut.is_some_and(|prompt| prompt.prompt_id.is_none() && !is_note(prompt));
-        self.evidence.has_lost_beginning = self.evidence.last_question.is_none() && !is_unstamped;
+        let is_stamped = before_cut.is_some_and(|prompt| prompt.prompt_id.is_some() || is_note(prompt));
+        self.evidence.has_lost_beginning = self.evidence.last_question.is_none() && is_stamped;
         before_cut.into_iter().for_each(|prompt| self.take_last_prompt(prompt));
     }
 

@@ -144,13 +144,18 @@ fn behind_another_prompts_stamped_turn_nothing_is_inferred_whichever_line_is_mis
         let foreign = turn.map(|what| Event::new(Deed::Write(Entry::new(Name::new('F'), what))));
         let remains = Story { events: [&world.story.events[..], &foreign].concat() }.remains();
         let lines = remains.transcript.split_inclusive(|byte| *byte == b'\n').count();
+        // Where this was the only stamped prompt, nothing tells the file without it from one in which nothing is stamped.
+        let text = String::from_utf8_lossy(&remains.transcript);
+        let is_prompt = |line: &&str| line.contains("daemonPromptId") && line.contains("a question");
+        let question = if text.lines().filter(is_prompt).count() > 1 { lines } else { lines - turn.len() };
         let without = |bytes: &[u8], index: usize| -> Vec<u8> {
             let lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
             lines.filter(|(place, _)| *place != index).flat_map(|(_, line)| line.to_vec()).collect()
         };
         let ledger = 0..remains.ledger.split_inclusive(|byte| *byte == b'\n').count();
-        let fewer =
-            (0..lines).map(|index| Remains { transcript: without(&remains.transcript, index), ..remains.clone() });
+        let fewer = (0..lines)
+            .filter(|index| *index != question)
+            .map(|index| Remains { transcript: without(&remains.transcript, index), ..remains.clone() });
         let fewer =
             fewer.chain(ledger.map(|index| Remains { ledger: without(&remains.ledger, index), ..remains.clone() }));
         for remains in fewer.chain([remains.clone()]) {

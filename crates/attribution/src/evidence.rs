@@ -3,9 +3,15 @@
 //! The active branch is walked from its end. Everything is kept by its place in that walk, the newest record being the
 //! first, so that "after the marker" is a comparison of two numbers.
 
+mod gathering;
+mod last_turn;
+
 use std::collections::HashMap;
 
-use transcript::{History, HistoryTail, Kind, Message, Payload, Record, Snapshot, Transcript, TurnResult, Unreadable};
+use gathering::Gathering;
+pub(crate) use last_turn::Foreign;
+use last_turn::LastTurn;
+use transcript::{History, Kind, Record, Transcript, TurnResult, Unreadable};
 
 use crate::admission::Admission;
 
@@ -19,25 +25,11 @@ pub struct Evidence {
     pub last_visible: Option<(Kind, String)>,
     /// The newest visible write.
     pub last_write: Option<Write>,
-    /// The prompt that the newest real user record is stamped with; the outer option is whether there is such a record,
-    /// wherever it stands: what a turn wrote late is not the next one's, even when that one's admission came between.
-    pub last_prompt: Option<Option<String>>,
-    /// The same, where a note on background work that carries no stamp is passed over: it looks like a prompt, and the session
-    /// may have written it into the turn of the prompt before it.
-    pub last_question: Option<Option<String>>,
-    /// Where that stands; beyond everything when it is not on the branch.
-    last_question_place: Place,
-    /// The newest stamp on a user record at or behind the last question, whatever else that record is.
-    pub last_stamp: Option<String>,
-    /// Whether the session itself asked something behind the last question: its own turns carry no stamp.
-    pub has_session_question: bool,
-    /// Whether the branch is cut in the middle of a turn, and what stands before the cut does not say whose that was: it is
-    /// stamped, so that the stamp which is missing may be another one, or it only looks like a prompt.
-    pub has_lost_beginning: bool,
     /// Whether records were read that not every reader of the format finds.
     pub is_disputed: bool,
     /// The end of the model's history.
     pub history: Result<History, Unreadable>,
+    last_turn: LastTurn,
     compressions: Compressions,
     by_prompt: HashMap<String, PromptEvidence>,
     markers: HashMap<String, Place>,
@@ -113,12 +105,9 @@ impl Evidence {
         let mut gathering = Gathering::new(admissions);
         loop {
             let Some(record) = branch.next_record().ok()? else {
-                gathering.history.reach_the_beginning();
                 let before_cut = branch.prompt_before_cut();
                 before_cut.iter().for_each(|prompt| watch(transcript, Met::BeforeCut(prompt)));
-                if branch.is_cut() {
-                    gathering.take_cut(before_cut);
-                }
+                gathering.take_end(branch.is_cut(), before_cut);
                 break;
             };
             watch(transcript, Met::OnBranch(&record));
@@ -127,8 +116,7 @@ impl Evidence {
                 break;
             }
         }
-        gathering.evidence.is_disputed = branch.is_disputed();
-        (branch.session_id() == Some(session_id)).then(|| gathering.finish())
+        (branch.session_id() == Some(session_id)).then(|| gathering.finish(branch.is_disputed()))
     }
 
     /// Where the admission's marker stands: none when it has none, and none inside when it is not on the branch.
@@ -193,7 +181,7 @@ impl Evidence {
     #[must_use]
     pub fn has_doubtful_result(&self, admission: &Admission) -> bool {
         let result = self.by_prompt.get(&admission.prompt_id).and_then(|evidence| evidence.result.as_ref());
-        let is_in_last_turn = result.is_some_and(|(moment, _)| moment.place < self.last_question_place);
+        let is_in_last_turn = result.is_some_and(|(moment, _)| self.last_turn.holds(moment.place));
         admission.marker.is_none() && is_in_last_turn && self.exact_result(admission).is_none()
     }
 
@@ -205,180 +193,29 @@ impl Evidence {
         let Some((moment, None)) = result else { return false };
         match self.marker_place(admission) {
             Some(marker) => marker.is_some_and(|marker| moment.place < marker),
-            None => moment.place < self.last_question_place,
+            None => self.last_turn.holds(moment.place),
         }
     }
 
-    /// Whether the branch shows another prompt where the admission's turn should be (evidence rules, section 5): the last
-    /// real user record is stamped with another id, or it is not stamped and stands behind the admission's own. A note that
-    /// only looks like a prompt counts both ways; a stamp counts on whatever user record it stands; and what the session asked by
-    /// itself behind the admission's own prompt is a turn of its own.
+    /// Whether the branch shows another prompt where the admission's turn should be (evidence rules, section 5).
     #[must_use]
     pub fn shows_foreign_prompt(&self, admission: &Admission) -> bool {
-        let last = [&self.last_prompt, &self.last_question].into_iter().flatten();
-        last.map(Option::as_deref).any(|stamp| self.is_foreign(stamp, admission))
-            || self.last_stamp.as_ref().is_some_and(|stamp| *stamp != admission.prompt_id)
-            || self.has_session_question && self.shows_own_prompt(admission)
-            || self.has_lost_beginning
+        self.foreign(admission).is_some()
+    }
+
+    /// What makes the turn at the end of the branch another's than the admission's.
+    pub(crate) fn foreign(&self, admission: &Admission) -> Option<Foreign<'_>> {
+        self.last_turn.foreign(&admission.prompt_id, self.shows_own_prompt(admission))
     }
 
     /// Whether a last prompt with this stamp is another's than the admission's.
     pub(crate) fn is_foreign(&self, stamp: Option<&str>, admission: &Admission) -> bool {
-        match stamp {
-            Some(stamp) => stamp != admission.prompt_id,
-            None => self.shows_own_prompt(admission),
-        }
+        last_turn::is_foreign(stamp, &admission.prompt_id, self.shows_own_prompt(admission))
     }
 
     /// Whether a real user record behind the admission is stamped with its id.
     fn shows_own_prompt(&self, admission: &Admission) -> bool {
         let stamped = self.by_prompt.get(&admission.prompt_id).and_then(|evidence| evidence.stamped);
         stamped.is_some_and(|(moment, _)| self.is_since(moment, admission))
-    }
-}
-
-/// The evidence while the branch is walked.
-struct Gathering {
-    moment: Moment,
-    evidence: Evidence,
-    history: HistoryTail,
-    /// Markers that have not been met.
-    open_markers: Vec<String>,
-    /// The earliest admission without a marker, in epoch milliseconds, until a record older than it was met.
-    open_since_ms: Option<f64>,
-}
-
-impl Gathering {
-    fn new(admissions: &[Admission]) -> Self {
-        let evidence = Evidence {
-            last_visible: None,
-            last_write: None,
-            last_prompt: None,
-            last_question: None,
-            last_question_place: Place::MAX,
-            last_stamp: None,
-            has_session_question: false,
-            has_lost_beginning: false,
-            is_disputed: false,
-            history: Err(Unreadable),
-            compressions: Compressions::default(),
-            by_prompt: admissions.iter().map(|open| (open.prompt_id.clone(), PromptEvidence::default())).collect(),
-            markers: HashMap::new(),
-        };
-        let unmarked = admissions.iter().filter(|open| open.marker.is_none());
-        Self {
-            moment: Moment { place: 0, earliest_ms: None },
-            evidence,
-            history: HistoryTail::default(),
-            open_markers: admissions.iter().filter_map(|open| open.marker.clone()).collect(),
-            open_since_ms: unmarked.map(|open| open.at_ms).reduce(f64::min),
-        }
-    }
-
-    fn is_complete(&self) -> bool {
-        self.history.is_complete()
-            && self.open_markers.is_empty()
-            && self.open_since_ms.is_none()
-            && self.evidence.last_question.is_some()
-    }
-
-    /// Takes the next record towards the beginning. None when the file cannot be read.
-    fn take(&mut self, transcript: &Transcript, record: Record) -> Option<()> {
-        if let Some(at_ms) = record.at_ms {
-            self.take_time(at_ms);
-        }
-        self.history.push(&record);
-        self.take_marker(&record);
-        self.take_visible(&record);
-        self.take_prompt(&record);
-        self.take_compression(&record);
-        self.take_result(transcript, &record)?;
-        self.moment.place += 1;
-        Some(())
-    }
-
-    fn take_time(&mut self, at_ms: i64) {
-        self.moment.earliest_ms = Some(self.moment.earliest_ms.map_or(at_ms, |earliest_ms| earliest_ms.min(at_ms)));
-        self.open_since_ms = self.open_since_ms.filter(|since_ms| at_ms as f64 >= *since_ms);
-    }
-
-    fn take_marker(&mut self, record: &Record) {
-        let count = self.open_markers.len();
-        self.open_markers.retain(|marker| *marker != record.uuid);
-        if self.open_markers.len() < count {
-            self.evidence.markers.insert(record.uuid.clone(), self.moment.place);
-        }
-    }
-
-    fn take_visible(&mut self, record: &Record) {
-        if record.is_visible() && self.evidence.last_visible.is_none() {
-            self.evidence.last_visible = Some((record.kind, record.uuid.clone()));
-        }
-        if record.is_visible_write() && self.evidence.last_write.is_none() {
-            self.evidence.last_write = Some(Write { place: self.moment.place, at_ms: record.at_ms });
-        }
-    }
-
-    fn take_prompt(&mut self, record: &Record) {
-        if record.kind == Kind::User && self.evidence.last_question.is_none() {
-            self.take_oddity(record);
-        }
-        if !record.is_real_prompt() {
-            return;
-        }
-        if let Some(evidence) = record.prompt_id.as_ref().and_then(|id| self.evidence.by_prompt.get_mut(id)) {
-            evidence.stamped.get_or_insert((self.moment, record.at_ms));
-        }
-        self.take_last_prompt(record);
-    }
-
-    /// Takes a user record at or behind the last question. It may be none itself.
-    fn take_oddity(&mut self, record: &Record) {
-        if self.evidence.last_stamp.is_none() {
-            self.evidence.last_stamp.clone_from(&record.prompt_id);
-        }
-        let is_reminder = record.message.as_ref().is_some_and(Message::is_reminder);
-        self.evidence.has_session_question |= record.is_from_session && record.is_material() && !is_reminder;
-    }
-
-    /// Takes the end of a branch that is cut, with the prompt that stands before the cut in the file. When no question was met
-    /// the branch begins in the middle of a turn, and the record that is missing may have been its stamp.
-    fn take_cut(&mut self, before_cut: Option<&Record>) {
-        let is_note = |prompt: &Record| prompt.message.as_ref().is_some_and(Message::is_notification);
-        let is_stamped = before_cut.is_some_and(|prompt| prompt.prompt_id.is_some() || is_note(prompt));
-        self.evidence.has_lost_beginning = self.evidence.last_question.is_none() && is_stamped;
-        before_cut.into_iter().for_each(|prompt| self.take_last_prompt(prompt));
-    }
-
-    /// Takes the newest prompt, unless there was one.
-    fn take_last_prompt(&mut self, record: &Record) {
-        self.evidence.last_prompt.get_or_insert_with(|| record.prompt_id.clone());
-        let is_note = record.message.as_ref().is_some_and(Message::is_notification);
-        if self.evidence.last_question.is_none() && (!is_note || record.prompt_id.is_some()) {
-            self.evidence.last_question = Some(record.prompt_id.clone());
-            self.evidence.last_question_place = self.moment.place;
-        }
-    }
-
-    fn take_compression(&mut self, record: &Record) {
-        let Payload::Compression(Snapshot::Entries(_) | Snapshot::Unreadable) = record.payload else { return };
-        let compressions = &mut self.evidence.compressions;
-        compressions.newest.get_or_insert(self.moment.place);
-        compressions.latest_ms = compressions.latest_ms.max(record.at_ms);
-        compressions.has_undated |= record.at_ms.is_none();
-    }
-
-    fn take_result(&mut self, transcript: &Transcript, record: &Record) -> Option<()> {
-        let Payload::TurnResult { prompt_id: Some(prompt_id) } = &record.payload else { return Some(()) };
-        let Some(evidence) = self.evidence.by_prompt.get_mut(prompt_id) else { return Some(()) };
-        if evidence.result.is_none() {
-            evidence.result = Some((self.moment, transcript.turn_result(record).ok()?));
-        }
-        Some(())
-    }
-
-    fn finish(mut self) -> Evidence {
-        self.evidence.history = self.history.finish();
-        self.evidence
     }
 }

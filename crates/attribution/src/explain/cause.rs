@@ -9,7 +9,7 @@ use super::report::{Report, is_late};
 use super::seen::Sighting;
 use super::words::{count, ended, ending, list, moment, printable, printable_path};
 use crate::admission::Admission;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Foreign};
 use crate::judge::{Basis, last_open_admission};
 use crate::reconcile::Session;
 use crate::withheld::Withheld;
@@ -221,7 +221,9 @@ impl Report {
             let stamp = asked.stamp.as_deref();
             self.evidence.as_ref().is_some_and(|evidence| evidence.is_foreign(stamp, admission))
         };
-        let Some(foreign) = question.into_iter().chain(prompt).find(is_foreign) else { return self.foreign_turn() };
+        let Some(foreign) = question.into_iter().chain(prompt).find(is_foreign) else {
+            return self.foreign_turn(admission);
+        };
         let is_last = prompt.is_some_and(|prompt| prompt.place == foreign.place);
         let but = if is_last { "" } else { ", but for a note on work in the background" };
         let own = self.seen.own_prompt(admission).filter(|own| own.place > foreign.place).map(own_before);
@@ -229,18 +231,19 @@ impl Report {
     }
 
     /// What makes the last turn another one's where no question says so.
-    fn foreign_turn(&self) -> String {
-        let Some(evidence) = &self.evidence else { return String::new() };
-        match &evidence.last_stamp {
-            _ if evidence.has_lost_beginning => {
+    fn foreign_turn(&self, admission: &Admission) -> String {
+        match self.evidence.as_ref().and_then(|evidence| evidence.foreign(admission)) {
+            Some(Foreign::LostBeginning) => {
                 "the branch is cut in the middle of a turn: the record that is missing may have been another prompt's question"
                     .to_owned()
             }
-            _ if evidence.has_session_question => {
+            Some(Foreign::Stamp(stamp)) => {
+                format!("a record behind the last question is stamped with prompt {}", printable(stamp))
+            }
+            Some(Foreign::Session) => {
                 "behind the prompt's own question the session asked something by itself".to_owned()
             }
-            Some(stamp) => format!("a record behind the last question is stamped with prompt {}", printable(stamp)),
-            None => String::new(),
+            Some(Foreign::Prompt) | None => String::new(),
         }
     }
 

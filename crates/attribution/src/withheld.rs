@@ -35,11 +35,13 @@ pub enum Withheld {
     SameMsAsOtherTerminal,
     /// The last visible write is older than another prompt's terminal, and so is that prompt's or an older one's.
     TailBeforeOtherTerminal,
-    /// The model's history cannot be built.
+    /// The model's history cannot be built, two readers of a damaged line build two that end otherwise, or the prompt's own
+    /// result is there and cannot be read.
     HistoryUnreadable,
     /// Nothing is open in the history, and yet its end is no answer.
     TailIsNoAnswer,
-    /// The turn at the end of the transcript is stamped with another prompt, or was followed by one.
+    /// The turn at the end of the transcript is stamped with another prompt, was followed by one, or lost what would say whose
+    /// it is.
     ForeignPrompt,
     /// The ledger changed while the evidence was weighed.
     LedgerChanged,
@@ -111,9 +113,9 @@ impl Withheld {
             Self::TailBeforeAdmission => "the last thing was said before its admission",
             Self::SameMsAsOtherTerminal => "the last thing said has the very millisecond of another prompt's end",
             Self::TailBeforeOtherTerminal => "the last thing was said before another prompt ended",
-            Self::HistoryUnreadable => "the model's history cannot be built from the transcript",
+            Self::HistoryUnreadable => "what the transcript says of it cannot be read for sure",
             Self::TailIsNoAnswer => "nothing is left open, but the last thing said is no answer",
-            Self::ForeignPrompt => "the last turn of the transcript is another prompt's",
+            Self::ForeignPrompt => "the last turn of the transcript is, or may be, another prompt's",
             Self::LedgerChanged => "the ledger changed while the evidence was weighed",
         }
     }

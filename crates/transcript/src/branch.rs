@@ -70,27 +70,31 @@ impl Transcript {
 
     /// The first usable record in the file, if one begins within the first few megabytes.
     pub fn first_record(&self) -> io::Result<Option<Record>> {
-        let mut lines = Forward::new(&self.file, self.length);
-        let mut work_left = salvage::WORK_BYTES_MAX;
-        while let Some(span) = lines.next()?.filter(|span| span.start < HEAD_BYTES_MAX) {
-            let line = Line { span, held: None };
-            if let Some(first) = salvage::records(&self.file, &line, &mut work_left)?.into_iter().next() {
-                return Ok(Some(first));
-            }
-        }
-        Ok(None)
+        self.first_object(Result::ok)
+    }
+
+    /// The folder in which the file was begun, as its first object says, a usable record or not; none when that does not say, or
+    /// no object begins within the first few megabytes.
+    pub fn begun_in(&self) -> io::Result<Option<String>> {
+        Ok(self.head()?.and_then(|head| head.cwd))
     }
 
     /// Where the first object of the file, a usable record or not, says that it belongs: its session and its folder. None
     /// when no object begins within the first few megabytes.
     pub(crate) fn head(&self) -> io::Result<Option<Head>> {
+        let of = |record: Record| Head { session_id: Some(record.session_id), cwd: record.cwd };
+        self.first_object(|object| Some(object.map_or_else(|head| head, of)))
+    }
+
+    /// The first object that gives anything, of those that begin within the first few megabytes.
+    fn first_object<T>(&self, give: impl Fn(Result<Record, Head>) -> Option<T>) -> io::Result<Option<T>> {
         let mut lines = Forward::new(&self.file, self.length);
         let mut work_left = salvage::WORK_BYTES_MAX;
         while let Some(span) = lines.next()?.filter(|span| span.start < HEAD_BYTES_MAX) {
             let line = Line { span, held: None };
-            if let Some(first) = salvage::objects(&self.file, &line, &mut work_left)?.into_iter().next() {
-                let of = |record: Record| Head { session_id: Some(record.session_id), cwd: record.cwd };
-                return Ok(Some(first.map_or_else(|head| head, of)));
+            let mut objects = salvage::objects(&self.file, &line, &mut work_left)?.into_iter();
+            if let Some(first) = objects.find_map(&give) {
+                return Ok(Some(first));
             }
         }
         Ok(None)

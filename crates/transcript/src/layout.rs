@@ -11,7 +11,7 @@ const LEDGER_SUFFIX: &str = ".ledger.jsonl";
 /// as `-` (wire, section 16.1). `/ws` becomes `-ws`. Units, because the peer's JavaScript goes by them: a character beyond
 /// the first plane becomes two dashes.
 ///
-/// Two workspaces may share a name; the `cwd` of a transcript's first record tells them apart.
+/// Two workspaces may share a name; the `cwd` of a transcript's first object tells them apart.
 #[must_use]
 pub fn project_dir_name(workspace: &Path) -> String {
     let ascii = |unit: u16| u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric);

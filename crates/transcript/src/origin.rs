@@ -30,7 +30,7 @@ pub enum Absent {
     Unreadable(#[from] io::Error),
 }
 
-/// Whether the transcript at `path` loads as that of `session_id` in `workspace`. Looks at the first record and at the
+/// Whether the transcript at `path` loads as that of `session_id` in `workspace`. Looks at the first object and at the
 /// last [`WINDOW_BYTES`]; what lies between is not read.
 pub fn check(path: &Path, session_id: &str, workspace: &Path) -> Result<(), Absent> {
     let transcript = open(path, session_id, workspace)?;
@@ -39,8 +39,8 @@ pub fn check(path: &Path, session_id: &str, workspace: &Path) -> Result<(), Abse
 }
 
 /// Opens a transcript that begins as this session's, in this workspace: by its first object, even when that is no usable
-/// record, for what nobody can read must not be passed over when it is asked where the file is from. Whether the rest belongs to the session
-/// too is for the reader to see as it reads.
+/// record, for what nobody can read must not be passed over when it is asked where the file is from. Whether the rest
+/// belongs to the session too is for the reader to see as it reads.
 pub fn open(path: &Path, session_id: &str, workspace: &Path) -> Result<Transcript, Absent> {
     let transcript = Transcript::open(path)?.ok_or(Absent::NoFile)?;
     let head = transcript.head()?.ok_or(Absent::NoRecord)?;

@@ -40,7 +40,7 @@ pub(super) fn absence(session: &Session<'_>) -> String {
 
 /// The folder in which the transcript was begun.
 fn first_folder(session: &Session<'_>) -> Option<String> {
-    Transcript::open(session.transcript).ok()??.first_record().ok()??.cwd
+    Transcript::open(session.transcript).ok()??.begun_in().ok()?
 }
 
 /// What the conversation ends with.

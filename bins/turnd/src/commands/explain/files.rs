@@ -82,7 +82,7 @@ impl Files {
 }
 
 /// The workspace that a daemon must serve to find this transcript in this folder. The folder's name stands for many
-/// workspaces and the transcript's first record names one. Where the two do not fit no daemon would load it; then, and
+/// workspaces and the transcript's first object names one. Where the two do not fit no daemon would load it; then, and
 /// where there is no transcript, it is a relative path, in which nothing is begun.
 fn begun_in(transcript: &Path, chats: &Path) -> PathBuf {
     let name = chats.parent().filter(|_| chats.ends_with(CHATS)).and_then(Path::file_name);
@@ -94,8 +94,8 @@ fn begun_in(transcript: &Path, chats: &Path) -> PathBuf {
 }
 
 fn first_cwd(transcript: &Path) -> Option<PathBuf> {
-    let first = Transcript::open(transcript).ok()??.first_record().ok()??;
-    first.cwd.map(PathBuf::from).filter(|cwd| cwd.is_absolute())
+    let cwd = Transcript::open(transcript).ok()??.begun_in().ok()??;
+    Some(PathBuf::from(cwd)).filter(|cwd| cwd.is_absolute())
 }
 
 /// The workspace that a folder is a worktree of, by its place.
@@ -108,11 +108,18 @@ mod tests {
     use super::*;
 
     fn begun(folder: &str, cwd: &str) -> PathBuf {
+        begun_with(folder, &record(cwd))
+    }
+
+    fn record(cwd: &str) -> String {
+        format!("{{\"uuid\":\"r\",\"parentUuid\":null,\"sessionId\":\"s\",\"type\":\"user\",\"cwd\":\"{cwd}\"}}\n")
+    }
+
+    fn begun_with(folder: &str, transcript: &str) -> PathBuf {
         let base = tempfile::tempdir().unwrap();
         let chats = base.path().join(folder);
         std::fs::create_dir_all(&chats).unwrap();
-        let record = format!(r#"{{"uuid":"r","parentUuid":null,"sessionId":"s","type":"user","cwd":"{cwd}"}}"#);
-        std::fs::write(chats.join("s.jsonl"), record).unwrap();
+        std::fs::write(chats.join("s.jsonl"), transcript).unwrap();
         Files::beside(&chats.join("s.ledger.jsonl"), None).unwrap().workspace
     }
 
@@ -123,6 +130,12 @@ mod tests {
         assert_eq!(begun("projects/-a-b/chats", "/a/b"), Path::new("/a/b"));
         assert_eq!(begun("projects/-a-b/chats", "/a.b"), Path::new("/a.b"), "the name of the folder is lossy");
         assert_eq!(begun("a/copy", "/ws"), Path::new("/ws"), "nothing contradicts it");
+    }
+
+    #[test]
+    fn the_first_object_says_it_as_it_does_to_a_load_though_it_be_no_record() {
+        let first = record("/ws").replace("\"uuid\"", "\"id\"");
+        assert_eq!(begun_with("projects/-ws/chats", &format!("{first}{}", record("/ws/src"))), Path::new("/ws"));
     }
 
     #[test]

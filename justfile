@@ -74,5 +74,4 @@ miri:
 bench: build
     cargo bench -p turnd --bench daemon
     cargo bench -p turnd-ledger --bench throughput
-    cargo run --release -p turnd-attribution --example verdict_cost -- 1024
     cargo run --release -p turnd-attribution --example reading_cost

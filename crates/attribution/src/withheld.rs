@@ -181,7 +181,7 @@ impl Withheld {
                  what stands last is neither a question nor an answer"
             }
             Self::ForeignPrompt => {
-                "only a turn result with the prompt's own id could tell: what stands last was not written for this prompt; \
+                "only a turn result with the prompt's own id could tell: what stands last may not have been written for this prompt; \
                  without one, nothing can"
             }
             Self::LedgerChanged => "ask again: what was appended meanwhile may say more",

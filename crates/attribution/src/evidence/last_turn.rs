@@ -11,7 +11,7 @@ pub(crate) enum Foreign<'a> {
     Prompt,
     /// The branch is cut in the middle of the turn, and what stands before the cut does not say whose it was.
     LostBeginning,
-    /// A user record with this stamp, which is no prompt by its shape.
+    /// A user record with this stamp, which a note hides or which is no prompt by its shape.
     Stamp(&'a str),
     /// What the session asked by itself behind the admission's own prompt.
     Session,
@@ -23,10 +23,10 @@ pub(super) struct LastTurn {
     /// The stamp of the newest real user record; the outer option is whether there is such a record, wherever it stands: what
     /// a turn wrote late is not the next one's, even when that one's admission came between.
     prompt: Option<Option<String>>,
-    /// The same with its place, where a note on background work that carries no stamp is passed over: it looks like a
-    /// prompt, and the session may have written it into the turn of the prompt before it.
-    question: Option<(Place, Option<String>)>,
-    /// The newest stamp on a user record at or behind the question, whatever else that record is.
+    /// Where the same stands, when a note on background work that carries no stamp is passed over: it looks like a prompt, and
+    /// the session may have written it into the turn of the prompt before it.
+    question: Option<Place>,
+    /// The newest stamp on a user record at or behind the question, whatever else that record is. So no note hides one.
     stamp: Option<String>,
     /// Whether the session asked something by itself behind the question: its own turns carry no stamp.
     has_session_question: bool,
@@ -43,7 +43,7 @@ impl LastTurn {
 
     /// Whether what stands at this place was written behind the question.
     pub(super) fn holds(&self, place: Place) -> bool {
-        self.question.as_ref().is_none_or(|(question, _)| place < *question)
+        self.question.is_none_or(|question| place < question)
     }
 
     /// Takes the next record towards the beginning.
@@ -67,9 +67,7 @@ impl LastTurn {
     /// What makes the turn another's than that of this prompt; `is_own_shown` is whether the branch holds the prompt's own
     /// question behind its admission.
     pub(super) fn foreign(&self, prompt_id: &str, is_own_shown: bool) -> Option<Foreign<'_>> {
-        let question = self.question.as_ref().map(|(_, stamp)| stamp);
-        let mut last = self.prompt.iter().chain(question).map(Option::as_deref);
-        if last.any(|stamp| is_foreign(stamp, prompt_id, is_own_shown)) {
+        if self.prompt.as_ref().is_some_and(|stamp| is_foreign(stamp.as_deref(), prompt_id, is_own_shown)) {
             return Some(Foreign::Prompt);
         }
         if self.has_lost_beginning {
@@ -93,7 +91,7 @@ impl LastTurn {
     fn take_prompt(&mut self, record: &Record, place: Place) {
         self.prompt.get_or_insert_with(|| record.prompt_id.clone());
         if self.question.is_none() && (!is_note(record) || record.prompt_id.is_some()) {
-            self.question = Some((place, record.prompt_id.clone()));
+            self.question = Some(place);
         }
     }
 }

@@ -9,28 +9,27 @@
 //! - *First in, first out*, and the agent never holds two unanswered prompts.
 //! - After a close, a kill, a lost channel or a shutdown nothing is dispatched.
 
+mod asking;
+mod cancelling;
+mod deadlines;
 mod ending;
 #[cfg(test)]
 mod tests;
 mod views;
 
-use std::sync::Arc;
-
-use acp::RequestId;
-
 use crate::effect::{Effect, Reply, Step, Tell};
 use crate::event::News;
-use crate::incoming::{Ask, Update};
+use crate::incoming::Update;
 use crate::input::Input;
 use crate::latest::Latest;
 use crate::limits::Timeouts;
 use crate::outcome::{Answer, judge};
 use crate::overlay::Overlay;
-use crate::permission::{NotDecided, Open, Permissions, Resolved, Verdict};
+use crate::permission::Permissions;
 use crate::prompt::{Prompt, PromptId, Receipt};
 use crate::queue::{Entry, Queue};
 use crate::turn::Turn;
-use crate::{AdmitError, InputWritten, NotOpen, TurnError, Vote, VoteOutcome};
+use crate::{AdmitError, InputWritten, NotOpen, TurnError};
 
 /// A live session.
 #[derive(Debug)]
@@ -176,65 +175,6 @@ impl Session {
         self.turn = Some(Turn::new(entry, step.at_ms));
     }
 
-    /// Cancels what runs now: the prompt is named here, so a cancel that comes after its end does nothing to the next one.
-    fn cancel(&mut self, by: Option<Arc<str>>, step: &mut Step) {
-        if let Err(not_open) = self.open() {
-            return step.reply(Reply::NotOpen(not_open));
-        }
-        match self.turn.as_ref().filter(|turn| !turn.over) {
-            Some(turn) if turn.cancelled_at_ms.is_some() => {}
-            Some(turn) => {
-                let prompt_id = turn.entry.prompt_id.clone();
-                step.publish(Some(prompt_id), by, News::PromptCancelled { forward_failed: false });
-                self.write_cancel(step);
-            }
-            None if self.idle_cancel_told => {}
-            None => {
-                self.idle_cancel_told = true;
-                step.publish(None, by, News::PromptCancelled { forward_failed: false });
-            }
-        }
-        step.reply(Reply::Done);
-    }
-
-    /// Tells the agent once to stop, and decides for it what it may be waiting for.
-    fn write_cancel(&mut self, step: &mut Step) {
-        let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled_at_ms.is_none()) else { return };
-        turn.cancelled_at_ms = Some(step.at_ms);
-        let prompt_id = turn.entry.prompt_id.clone();
-        step.tell(Tell::Cancel);
-        self.refuse_permissions(|open| open.prompt_id.as_ref() == Some(&prompt_id), step);
-    }
-
-    fn remove(&mut self, prompt_id: &str, by: Option<Arc<str>>, step: &mut Step) {
-        if let Err(not_open) = self.open() {
-            return step.reply(Reply::NotOpen(not_open));
-        }
-        let removed = self.remove_queued(prompt_id, step) || self.remove_running(prompt_id, by, step);
-        step.reply(Reply::Removed(removed));
-    }
-
-    /// A prompt that waits is over at once; its slot is free and the agent never hears of it.
-    fn remove_queued(&mut self, prompt_id: &str, step: &mut Step) -> bool {
-        let Some(entry) = self.queue.remove(prompt_id) else { return false };
-        self.end_removed(&entry, step);
-        true
-    }
-
-    /// A prompt that runs leaves the list at once and ends when the agent settles it: nobody knows its outcome before.
-    fn remove_running(&mut self, prompt_id: &str, by: Option<Arc<str>>, step: &mut Step) -> bool {
-        let running = |turn: &&mut Turn| *turn.entry.prompt_id == *prompt_id && !turn.over && !turn.removed;
-        let Some(turn) = self.turn.as_mut().filter(running) else { return false };
-        turn.removed = true;
-        let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
-        if turn.cancelled_at_ms.is_none() {
-            step.publish(Some(prompt_id.clone()), by, News::PromptCancelled { forward_failed: false });
-        }
-        step.publish(Some(prompt_id), originator, News::PendingCompleted { removed: true });
-        self.write_cancel(step);
-        true
-    }
-
     fn settle(&mut self, prompt_id: &PromptId, answer: &Answer, step: &mut Step) {
         let Some(turn) = self.turn.take_if(|turn| turn.entry.prompt_id == *prompt_id) else {
             self.late_answers += 1;
@@ -286,59 +226,6 @@ impl Session {
         step.publish(prompt_id, originator, News::Update { raw: update.raw });
     }
 
-    fn ask(&mut self, ask: Ask, request_id: Arc<str>, step: &mut Step) {
-        if matches!(self.phase, Phase::Over) {
-            return;
-        }
-        if let Some(turn) = &mut self.turn {
-            turn.heard_at_ms = Some(step.at_ms);
-        }
-        let stopping = self.turn.as_ref().is_some_and(|turn| turn.over || turn.cancelled_at_ms.is_some());
-        if stopping || self.open().is_err() || !self.permissions.has_room() {
-            return step.tell(Tell::Verdict(Verdict::cancelled(ask.agent_request)));
-        }
-        let entry = self.turn.as_ref().map(|turn| &turn.entry);
-        let prompt_id = entry.map(|entry| entry.prompt_id.clone());
-        let originator = entry.and_then(|entry| entry.originator.clone());
-        let (tool_call, options) = (ask.tool_call.clone(), ask.options.clone());
-        let news = News::PermissionRequest { request_id: request_id.clone(), tool_call, options };
-        step.publish(prompt_id.clone(), originator, news);
-        self.permissions.open(Open { request_id, created_at_ms: step.at_ms, prompt_id, ask });
-    }
-
-    fn refuse_unknown(&self, agent_request: RequestId, method: String, step: &mut Step) {
-        if !matches!(self.phase, Phase::Over) {
-            step.tell(Tell::Unsupported { agent_request, method });
-        }
-    }
-
-    fn vote(&mut self, request_id: &str, vote: &Vote, voter: Option<Arc<str>>, step: &mut Step) {
-        let has_readers = self.has_readers();
-        let outcome = match self.permissions.vote(request_id, vote) {
-            Ok(resolved) => {
-                resolve(resolved, voter, step);
-                VoteOutcome::Recorded
-            }
-            Err(NotDecided::InvalidOption) => VoteOutcome::InvalidOption,
-            Err(NotDecided::Unknown) => VoteOutcome::Unknown,
-            Err(NotDecided::Already(decided)) => {
-                let (request_id, decision) = (decided.request_id.clone(), decided.decision.clone());
-                let news = News::PermissionAlreadyResolved { request_id, decision: decision.clone() };
-                if has_readers {
-                    step.publish(decided.prompt_id.clone(), None, news);
-                }
-                VoteOutcome::AlreadyResolved(decision)
-            }
-        };
-        step.reply(Reply::Voted(outcome));
-    }
-
-    fn refuse_permissions(&mut self, which: impl Fn(&Open) -> bool, step: &mut Step) {
-        for resolved in self.permissions.refuse(which) {
-            resolve(resolved, None, step);
-        }
-    }
-
     /// The streams have not ended yet.
     fn has_readers(&self) -> bool {
         !matches!(self.phase, Phase::Ending { farewell: None, .. } | Phase::Over)
@@ -351,11 +238,4 @@ impl Session {
             Phase::Over => Err(NotOpen::Gone),
         }
     }
-}
-
-/// A decision reaches the agent and the readers.
-fn resolve(resolved: Resolved, voter: Option<Arc<str>>, step: &mut Step) {
-    let Resolved { request_id, prompt_id, decision, verdict } = resolved;
-    step.tell(Tell::Verdict(verdict));
-    step.publish(prompt_id, voter.clone(), News::PermissionResolved { request_id, decision, voter });
 }

@@ -4,7 +4,6 @@ use super::{Phase, Session};
 use crate::effect::{Effect, Reply, Step, Tell};
 use crate::event::{Exit, News};
 use crate::overlay::Ended;
-use crate::prompt::PromptId;
 use crate::queue::Entry;
 use crate::turn::Turn;
 use crate::{FlushOrigin, InputWritten, NotOpen, Terminal, TurnError};
@@ -18,7 +17,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    fn error(code: &str, message: &str, input_written: InputWritten) -> Self {
+    pub(super) fn error(code: &str, message: &str, input_written: InputWritten) -> Self {
         let terminal = Terminal::Error { message: message.to_owned(), code: Some(code.to_owned()) };
         Self { terminal, input_written, branch_point: None }
     }
@@ -26,7 +25,7 @@ impl Outcome {
 
 impl Session {
     /// The one door through which every prompt leaves: on record first, then in the overlay, then out to the readers.
-    fn end(&mut self, entry: &Entry, turn: Option<&Turn>, outcome: Outcome, step: &mut Step) {
+    pub(super) fn end(&mut self, entry: &Entry, turn: Option<&Turn>, outcome: Outcome, step: &mut Step) {
         let Outcome { terminal, input_written, branch_point } = outcome;
         let prompt_id = entry.prompt_id.clone();
         let (recorded, at_ms) = (prompt_id.clone(), self.ledger_ms);
@@ -65,30 +64,6 @@ impl Session {
         step.publish(Some(entry.prompt_id.clone()), entry.originator.clone(), news);
         let terminal = Terminal::Cancelled { agent_stop_reason: None };
         self.end(entry, None, Outcome { terminal, input_written: InputWritten::No, branch_point: None }, step);
-    }
-
-    /// A prompt's caller stops waiting. One that waits is over; one that runs is cancelled and may still settle, and the next
-    /// waits for that, as the agent never holds two.
-    pub(super) fn expire(&mut self, prompt_id: &PromptId, step: &mut Step) {
-        const CODE: &str = "prompt_deadline_exceeded";
-        let message =
-            |entry: &Entry| format!("prompt exceeded the {}ms deadline", entry.deadline_ms.unwrap_or_default());
-        if let Some(entry) = self.queue.remove(prompt_id) {
-            let outcome = Outcome::error(CODE, &message(&entry), InputWritten::No);
-            self.end(&entry, None, outcome, step);
-            leave_list(&entry, step);
-        } else if let Some(mut turn) = self.turn.take_if(|turn| turn.entry.prompt_id == *prompt_id && !turn.over) {
-            let outcome = Outcome::error(CODE, &message(&turn.entry), InputWritten::Yes);
-            self.end_turn(&turn, outcome, step);
-            let cancel_is_news = turn.cancelled_at_ms.is_none();
-            let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
-            turn.over = true;
-            self.turn = Some(turn);
-            if cancel_is_news {
-                step.publish(Some(prompt_id), originator, News::PromptCancelled { forward_failed: false });
-            }
-            self.write_cancel(step);
-        }
     }
 
     /// Ends every unfinished prompt with one code. The turn stays with the agent until it answers or is gone.
@@ -225,7 +200,7 @@ fn died(exit: Option<Exit>) -> News {
 }
 
 /// The list of waiting prompts hears of the end of those that it showed.
-fn leave_list(entry: &Entry, step: &mut Step) {
+pub(super) fn leave_list(entry: &Entry, step: &mut Step) {
     if entry.waited {
         let news = News::PendingCompleted { removed: false };
         step.publish(Some(entry.prompt_id.clone()), entry.originator.clone(), news);

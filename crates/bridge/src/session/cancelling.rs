@@ -1,0 +1,69 @@
+//! How a client takes a prompt back: cancel what runs, remove what waits.
+
+use std::sync::Arc;
+
+use super::Session;
+use crate::effect::{Reply, Step, Tell};
+use crate::event::News;
+use crate::turn::Turn;
+
+impl Session {
+    /// Cancels what runs now: the prompt is named here, so a cancel that comes after its end does nothing to the next one.
+    pub(super) fn cancel(&mut self, by: Option<Arc<str>>, step: &mut Step) {
+        if let Err(not_open) = self.open() {
+            return step.reply(Reply::NotOpen(not_open));
+        }
+        match self.turn.as_ref().filter(|turn| !turn.over) {
+            Some(turn) if turn.cancelled_at_ms.is_some() => {}
+            Some(turn) => {
+                let prompt_id = turn.entry.prompt_id.clone();
+                step.publish(Some(prompt_id), by, News::PromptCancelled { forward_failed: false });
+                self.write_cancel(step);
+            }
+            None if self.idle_cancel_told => {}
+            None => {
+                self.idle_cancel_told = true;
+                step.publish(None, by, News::PromptCancelled { forward_failed: false });
+            }
+        }
+        step.reply(Reply::Done);
+    }
+
+    /// Tells the agent once to stop, and decides for it what it may be waiting for.
+    pub(super) fn write_cancel(&mut self, step: &mut Step) {
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled_at_ms.is_none()) else { return };
+        turn.cancelled_at_ms = Some(step.at_ms);
+        let prompt_id = turn.entry.prompt_id.clone();
+        step.tell(Tell::Cancel);
+        self.refuse_permissions(|open| open.prompt_id.as_ref() == Some(&prompt_id), step);
+    }
+
+    pub(super) fn remove(&mut self, prompt_id: &str, by: Option<Arc<str>>, step: &mut Step) {
+        if let Err(not_open) = self.open() {
+            return step.reply(Reply::NotOpen(not_open));
+        }
+        let removed = self.remove_queued(prompt_id, step) || self.remove_running(prompt_id, by, step);
+        step.reply(Reply::Removed(removed));
+    }
+
+    /// A prompt that waits is over at once; its slot is free and the agent never hears of it.
+    fn remove_queued(&mut self, prompt_id: &str, step: &mut Step) -> bool {
+        let Some(entry) = self.queue.remove(prompt_id) else { return false };
+        self.end_removed(&entry, step);
+        true
+    }
+
+    /// A prompt that runs leaves the list at once and ends when the agent settles it: nobody knows its outcome before.
+    fn remove_running(&mut self, prompt_id: &str, by: Option<Arc<str>>, step: &mut Step) -> bool {
+        let running = |turn: &&mut Turn| *turn.entry.prompt_id == *prompt_id && !turn.over && !turn.removed;
+        let Some(turn) = self.turn.as_mut().filter(running) else { return false };
+        turn.removed = true;
+        let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
+        if turn.cancelled_at_ms.is_none() {
+            step.publish(Some(prompt_id.clone()), by, News::PromptCancelled { forward_failed: false });
+        }
+        step.publish(Some(prompt_id), originator, News::PendingCompleted { removed: true });
+        self.write_cancel(step);
+        true
+    }
+}

@@ -195,7 +195,11 @@ pub(crate) struct ExplainArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct AgentArgs {}
+pub(crate) struct AgentArgs {
+    /// Write down every message that is heard, and every answer to a prompt, and flush it to the disk at once
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct HostArgs {

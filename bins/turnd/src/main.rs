@@ -32,8 +32,8 @@ fn main() -> ExitCode {
             on(&mut Builder::new_current_thread(), |runtime| ended(runtime.block_on(demo::run(&args))))
         }
         Command::Explain(args) => commands::explain::run(args),
-        Command::Agent(_) => {
-            on(&mut Builder::new_current_thread(), |runtime| ended(runtime.block_on(commands::agent::run())))
+        Command::Agent(args) => {
+            on(&mut Builder::new_current_thread(), |runtime| ended(runtime.block_on(commands::agent::run(&args))))
         }
         Command::Host(args) if args.exec => commands::host::exec(&args.command),
         Command::Host(args) => {

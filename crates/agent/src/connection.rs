@@ -43,6 +43,13 @@ impl Connection {
         Self { out, options, state: Mutex::new(State { sessions, asked: Pending::new() }) }
     }
 
+    /// Puts a message into the journal, if there is one.
+    pub(crate) fn note(&self, how: &str, message: &[u8]) {
+        if let Some(journal) = &self.options.journal {
+            journal(&format!(r#"{{"{how}":{}}}"#, String::from_utf8_lossy(message).trim_end()));
+        }
+    }
+
     /// Ends the process, as the embedding program understands it.
     pub(crate) fn die(&self) {
         (self.options.die)();
@@ -56,6 +63,7 @@ impl Connection {
 
     /// Takes one message. A prompt gives a turn, which the caller runs.
     pub(crate) async fn receive(self: &Arc<Self>, message: &Message) -> Option<Turn> {
+        self.note("heard", message.raw());
         let params = message.params().unwrap_or("{}");
         match message.kind() {
             Kind::Request { id, method } => return self.request(id, method, params).await,

@@ -21,6 +21,6 @@ mod script;
 mod session;
 mod turn;
 
-pub use options::AgentOptions;
+pub use options::{AgentOptions, Journal};
 pub use run::run;
 pub use script::{Arguments, SCRIPTS, Script};

@@ -3,20 +3,26 @@
 use std::fmt;
 use std::sync::Arc;
 
+/// Takes one line of a journal.
+pub type Journal = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Settings of one agent.
 #[derive(Clone)]
 pub struct AgentOptions {
     /// What the `die` script does to the process. It is expected not to return; where it does, as
     /// in a test, [`run`](crate::run) returns at once and says no more.
     pub die: Arc<dyn Fn() + Send + Sync>,
+    /// Is handed every message that is heard, before anything comes of it, and every answer to a prompt, before it is said; each as one
+    /// JSON object without a line end. An oracle for tests: what was asked of an agent, whatever its daemon says.
+    pub journal: Option<Journal>,
     /// Session ids are this and a number. Ids of two processes differ only if this does.
     pub session_prefix: String,
 }
 
 impl Default for AgentOptions {
-    /// Death that only ends [`run`](crate::run), and ids `scripted-1`, `scripted-2`, and so on.
+    /// Death that only ends [`run`](crate::run), no journal, and ids `scripted-1`, `scripted-2`, and so on.
     fn default() -> Self {
-        Self { die: Arc::new(|| ()), session_prefix: "scripted-".to_owned() }
+        Self { die: Arc::new(|| ()), journal: None, session_prefix: "scripted-".to_owned() }
     }
 }
 

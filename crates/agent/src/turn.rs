@@ -157,6 +157,7 @@ impl Turn {
             Ending::Answered | Ending::Death => return,
         };
         self.deafen();
+        self.connection.note("said", &line);
         self.connection.with_session(&self.session_id, |session| session.end(self.number));
         self.raw(line).await;
     }

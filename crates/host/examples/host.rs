@@ -60,7 +60,7 @@ async fn agent() -> std::io::Result<()> {
     let (input, output) = host::stdio()?;
     let die = || kill_process(getpid(), Signal::KILL).unwrap_or_else(|_| std::process::abort());
     let session_prefix = format!("scripted-{}-", std::process::id());
-    let options = agent::AgentOptions { die: Arc::new(die), session_prefix };
+    let options = agent::AgentOptions { die: Arc::new(die), session_prefix, ..agent::AgentOptions::default() };
     agent::run(input, output, options).await
 }
 

@@ -1,6 +1,12 @@
 //! `turnd agent`: the built-in agent on stdin and stdout.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cli::AgentArgs;
 
 /// The scripts, as the help text of `turnd agent` lists them.
 pub(crate) fn scripts_help() -> String {
@@ -13,11 +19,28 @@ pub(crate) fn scripts_help() -> String {
 }
 
 /// Runs the agent until its input ends.
-pub(crate) async fn run() -> std::io::Result<()> {
+///
+/// # Errors
+/// When the journal cannot be opened, or a stream fails.
+pub(crate) async fn run(args: &AgentArgs) -> io::Result<()> {
     let options = agent::AgentOptions {
-        die: std::sync::Arc::new(|| std::process::abort()),
+        die: Arc::new(|| std::process::abort()),
+        journal: args.journal.as_deref().map(journal).transpose()?,
         // Ids that no other run of this agent gives out, so that a stale one is never taken for its own.
         session_prefix: format!("builtin-{}-", std::process::id()),
     };
     agent::run(tokio::io::stdin(), tokio::io::stdout(), options).await
+}
+
+/// A file at whose end every line is on the disk before the agent goes on. One that cannot be written ends the agent: what it did
+/// without its journal would not have been seen.
+fn journal(path: &Path) -> io::Result<agent::Journal> {
+    let file = File::options().create(true).append(true).open(path)?;
+    Ok(Arc::new(move |line| {
+        let written = (&file).write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_data());
+        if let Err(error) = written {
+            eprintln!("turnd agent: the journal cannot be written: {error}");
+            std::process::abort();
+        }
+    }))
 }

@@ -12,5 +12,7 @@ mod faults;
 mod http;
 mod kill;
 mod permission;
+mod races;
+mod stream;
 mod tidy;
 mod world;

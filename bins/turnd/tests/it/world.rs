@@ -16,9 +16,12 @@ use crate::http::{Connection, Daemon};
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LOOKS_MAX: usize = 3_000;
 
+/// Where the agents of a journaled world write, below its base.
+const JOURNAL: &str = "journal.jsonl";
+
 pub(crate) struct World {
     base: TempDir,
-    flags: Vec<&'static str>,
+    flags: Vec<String>,
     daemon: Daemon,
     connection: Connection,
 }
@@ -29,11 +32,39 @@ impl World {
         Self::with(&[])
     }
 
-    pub(crate) fn with(flags: &[&'static str]) -> Self {
+    pub(crate) fn with(flags: &[&str]) -> Self {
+        Self::over(tempfile::tempdir().unwrap(), flags.iter().map(ToString::to_string).collect())
+    }
+
+    /// The same, where every agent keeps a synced journal, all of them the same.
+    pub(crate) fn journaled(flags: &[&str]) -> Self {
         let base = tempfile::tempdir().unwrap();
-        let daemon = Daemon::start(base.path(), flags);
+        let journal = base.path().join(JOURNAL).display().to_string();
+        let agent =
+            [env!("CARGO_BIN_EXE_turnd"), "agent", "--journal", &journal].map(|word| format!("'{word}'")).join(" ");
+        let flags = ["--agent", &agent].iter().chain(flags).map(ToString::to_string).collect();
+        Self::over(base, flags)
+    }
+
+    fn over(base: TempDir, flags: Vec<String>) -> Self {
+        let daemon = Daemon::start(base.path(), &borrowed(&flags));
         let connection = Connection::open(daemon.address);
-        Self { base, flags: flags.to_vec(), daemon, connection }
+        Self { base, flags, daemon, connection }
+    }
+
+    /// Every line of the agents' journal.
+    pub(crate) fn journal(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.base.path().join(JOURNAL)).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    pub(crate) fn address(&self) -> std::net::SocketAddr {
+        self.daemon.address
+    }
+
+    /// A connection of its own.
+    pub(crate) fn connect(&self) -> Connection {
+        Connection::open(self.daemon.address)
     }
 
     pub(crate) fn base(&self) -> PathBuf {
@@ -137,7 +168,7 @@ impl World {
     }
 
     fn restart(&mut self) {
-        self.daemon = Daemon::start(self.base.path(), &self.flags);
+        self.daemon = Daemon::start(self.base.path(), &borrowed(&self.flags));
         self.connection = Connection::open(self.daemon.address);
     }
 
@@ -166,6 +197,10 @@ impl World {
     pub(crate) fn until_dead(&self, family: &BTreeSet<u32>) {
         until("the processes are gone", || family.iter().all(|pid| !alive(*pid)).then_some(()));
     }
+}
+
+fn borrowed(flags: &[String]) -> Vec<&str> {
+    flags.iter().map(String::as_str).collect()
 }
 
 /// The folder that holds the world's sessions.

@@ -1,0 +1,180 @@
+//! The daemon among many: sessions, readers, and one agent that floods. Measured from outside.
+//!
+//! `cargo bench -p turnd --bench crowd` prints one line a figure. Client, daemon, hosts and agents share the machine's cores.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on says where")]
+
+#[path = "../tests/it/http.rs"]
+mod http;
+#[path = "../tests/it/stream.rs"]
+mod stream;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Instant;
+
+use http::{Connection, Daemon};
+
+const SESSIONS: usize = 200;
+const ADMISSIONS: usize = 4_000;
+const READERS: usize = 64;
+const EVENTS: usize = 500;
+const FLOOD: usize = 1_000_000;
+const CROWD: usize = 1_000;
+
+fn main() {
+    let base = std::env::temp_dir().join(format!("turnd-crowd-{}", std::process::id()));
+    std::fs::create_dir_all(&base).unwrap();
+    admissions(&base.join("admissions"));
+    readers(&base.join("readers"));
+    flood(&base.join("flood"));
+    crowd(&base.join("crowd"));
+    std::fs::remove_dir_all(&base).unwrap();
+}
+
+/// One client posts to two hundred live sessions in turn, while the turns that it caused run.
+fn admissions(base: &Path) {
+    let daemon = Daemon::start(base, &["--max-sessions", "200"]);
+    let mut connection = Connection::open(daemon.address);
+    let sessions: Vec<String> = (0..SESSIONS).map(|_| session(&mut connection)).collect();
+    let mut times = Vec::new();
+    for number in 0..ADMISSIONS {
+        let path = format!("/session/{}/prompt", sessions[number % SESSIONS]);
+        let started = now();
+        let (status, _) = connection.call("POST", &path, &prompt("hello"));
+        times.push(milliseconds(started));
+        assert_eq!(status, 202);
+    }
+    spread("prompt to 202, 200 sessions", times);
+}
+
+/// From the sending of a prompt to its first event in the hands of each of sixty-four readers.
+fn readers(base: &Path) {
+    let daemon = Daemon::start(base, &[]);
+    let mut connection = Connection::open(daemon.address);
+    let session = session(&mut connection);
+    let (sender, echoes) = mpsc::channel();
+    for _ in 0..READERS {
+        let sender = sender.clone();
+        stream::follow(daemon.address, &session, move |event| {
+            if event.contains("user_message_chunk") {
+                let _ = sender.send(now());
+            }
+        });
+    }
+    let mut times = Vec::new();
+    for _ in 0..EVENTS {
+        let started = now();
+        let (_, receipt) = connection.call("POST", &format!("/session/{session}/prompt"), &prompt("empty"));
+        times.extend(echoes.iter().take(READERS).map(|at| (at - started).as_secs_f64() * 1e3));
+        settle(&mut connection, &session, &member(&receipt, "promptId"));
+    }
+    spread("prompt to its event, 64 readers", times);
+}
+
+/// Polls of one session while the agent of another sends updates as fast as it can.
+fn flood(base: &Path) {
+    let daemon = Daemon::start(base, &[]);
+    let mut connection = Connection::open(daemon.address);
+    let (quiet, loud) = (session(&mut connection), session(&mut connection));
+    let (_, receipt) = connection.call("POST", &format!("/session/{quiet}/prompt"), &prompt("hello"));
+    let settled = member(&receipt, "promptId");
+    settle(&mut connection, &quiet, &settled);
+    let over = Arc::new(AtomicBool::new(false));
+    let poller = thread::spawn({
+        let (over, address, path) = (Arc::clone(&over), daemon.address, format!("/session/{quiet}/turns/{settled}"));
+        move || polls(address, &path, &over)
+    });
+    let started = now();
+    let (_, receipt) = connection.call("POST", &format!("/session/{loud}/prompt"), &prompt(&format!("flood {FLOOD}")));
+    let loud_prompt = member(&receipt, "promptId");
+    let path = format!("/session/{loud}/turns/{loud_prompt}");
+    while member(&connection.call("GET", &path, "").1, "state") == "running" {
+        thread::park_timeout(std::time::Duration::from_millis(50));
+    }
+    let seconds = milliseconds(started) / 1e3;
+    over.store(true, Ordering::Relaxed);
+    report("updates of a flooding agent", FLOOD as f64 / seconds, "/s");
+    spread("poll of another session meanwhile", poller.join().unwrap());
+    report("resident afterwards", resident_mb(daemon.child.id()), "MB");
+}
+
+fn polls(address: SocketAddr, path: &str, over: &AtomicBool) -> Vec<f64> {
+    let mut connection = Connection::open(address);
+    let mut times = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        let started = now();
+        connection.call("GET", path, "");
+        times.push(milliseconds(started));
+        // A client that polls, and not one that takes a core for itself.
+        thread::park_timeout(std::time::Duration::from_millis(1));
+    }
+    times
+}
+
+/// A thousand live sessions that each have had a turn.
+fn crowd(base: &Path) {
+    let daemon = Daemon::start(base, &["--max-sessions", "1000"]);
+    let mut connection = Connection::open(daemon.address);
+    report("resident, no session", resident_mb(daemon.child.id()), "MB");
+    let sessions: Vec<String> = (0..CROWD).map(|_| session(&mut connection)).collect();
+    report("resident, 1000 sessions", resident_mb(daemon.child.id()), "MB");
+    for session in &sessions {
+        let (_, receipt) = connection.call("POST", &format!("/session/{session}/prompt"), &prompt("hello"));
+        settle(&mut connection, session, &member(&receipt, "promptId"));
+    }
+    report("resident, each with a turn", resident_mb(daemon.child.id()), "MB");
+}
+
+fn session(connection: &mut Connection) -> String {
+    member(&connection.call("POST", "/session", r#"{"sessionScope":"thread"}"#).1, "sessionId")
+}
+
+fn prompt(text: &str) -> String {
+    format!(r#"{{"prompt":[{{"type":"text","text":"{text}"}}]}}"#)
+}
+
+/// Waits until the turn is over.
+fn settle(connection: &mut Connection, session: &str, prompt: &str) {
+    let path = format!("/session/{session}/turns/{prompt}");
+    for _ in 0..100_000 {
+        if member(&connection.call("GET", &path, "").1, "state") == "completed" {
+            return;
+        }
+    }
+    panic!("the turn never settled");
+}
+
+fn member(json: &str, key: &str) -> String {
+    let start = json.split(&format!("\"{key}\":\"")).nth(1).unwrap_or_else(|| panic!("no {key} in {json}"));
+    start.split('"').next().unwrap().to_owned()
+}
+
+fn resident_mb(pid: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
+}
+
+fn spread(what: &str, mut times: Vec<f64>) {
+    times.sort_by(f64::total_cmp);
+    report(&format!("{what}, p50"), times[times.len() / 2], "ms");
+    report(&format!("{what}, p99"), times[times.len() * 99 / 100], "ms");
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+fn report(what: &str, figure: f64, unit: &str) {
+    println!("{what:<42} {figure:>12.3} {unit}");
+}

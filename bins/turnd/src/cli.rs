@@ -94,6 +94,12 @@ pub(crate) struct ServeArgs {
     /// How long any prompt's caller waits for its outcome, counted from admission [default: for ever]
     #[arg(long, value_name = "MS", help_heading = "Agent")]
     pub(crate) prompt_deadline_ms: Option<u64>,
+    /// How long any prompt's caller waits for its outcome, counted from dispatch [default: for ever]
+    #[arg(long, value_name = "MS", help_heading = "Agent")]
+    pub(crate) prompt_run_deadline_ms: Option<u64>,
+    /// How long an agent that was told to stop may take before its process is replaced
+    #[arg(long, default_value_t = serve::limits::SETTLE_GRACE_MS, value_name = "MS", help_heading = "Agent")]
+    pub(crate) settle_grace_ms: u64,
     /// What an acknowledged admission or outcome survives: the end of the process, or of the machine
     #[arg(long, value_enum, default_value = "process")]
     pub(crate) durability: Durability,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::permission::Decision;
 use crate::prompt::PromptId;
-use crate::{Clipped, InputWritten};
+use crate::{Clipped, Expiry, InputWritten};
 
 /// An event before it has a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) enum News {
         input_written: InputWritten,
     },
     /// The end of a prompt that failed.
-    TurnError { message: String, code: Option<String>, input_written: InputWritten },
+    TurnError { message: String, code: Option<String>, input_written: InputWritten, expiry: Option<Expiry> },
     /// The agent asks before it acts; both raw JSON text.
     PermissionRequest { request_id: Arc<str>, tool_call: String, options: String },
     /// A request is decided.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use acp::RequestId;
 
-use crate::Vote;
 use crate::event::Exit;
 use crate::incoming::{Ask, Update};
 use crate::outcome::Answer;
 use crate::prompt::{Prompt, PromptId, Receipt};
+use crate::{Deadline, Vote};
 
 /// Something that happened. What is random or read from a clock comes with it.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(crate) enum Input {
     ChannelLost { exit: Option<Exit> },
 
     /// A prompt's deadline has come.
-    DeadlineExpired { prompt_id: PromptId },
+    DeadlineExpired { prompt_id: PromptId, deadline: Deadline },
     /// A closing session has given its running turn time enough to settle.
     SettleOver,
     /// An ending session has given the host time enough to close its stream.

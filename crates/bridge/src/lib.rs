@@ -15,6 +15,7 @@
 mod bus;
 mod clients;
 mod clock;
+mod deadline;
 mod effect;
 mod event;
 mod frame;
@@ -39,6 +40,7 @@ mod turn;
 mod wire;
 
 pub use clock::Clock;
+pub use deadline::{Deadline, Expiry};
 pub use frame::Frame;
 pub use overlay::{Ended, TurnView};
 pub use permission::{Decision, PendingPermission, Vote, VoteOutcome};

@@ -35,6 +35,10 @@ pub const CODE_UNITS_MAX: usize = 256;
 /// Bytes of one update kept as state for clients that join late; a larger one is only streamed.
 pub const LATEST_UPDATE_BYTES_MAX: usize = 1024 * 1024;
 
+/// Milliseconds from the cancel of a turn to the replacement of its agent. Agents that obey were seen to need up to 6.5 s behind
+/// a running tool, and to end a process that would have obeyed costs its memory; a caller who wants it sooner has a flag.
+pub const SETTLE_GRACE_MS: u64 = 30_000;
+
 /// Tool calls of one turn that are told apart; an agent that makes more is only told when one begins.
 pub const TURN_CALLS_MAX: usize = 4_096;
 
@@ -84,12 +88,14 @@ pub struct Timeouts {
     pub settle_ms: u64,
     /// What the host gets to end the agent and close its stream.
     pub end_ms: u64,
+    /// What an agent that was told to stop gets before it is replaced.
+    pub grace_ms: u64,
 }
 
 impl Default for Timeouts {
     /// Starts were measured up to 7 s for `initialize` under load and 3 s for a new session; a load reads a history. A host
     /// needs 2 s, a SIGTERM, 5 s and a SIGKILL to end the most stubborn agent.
     fn default() -> Self {
-        Self { initialize_ms: 10_000, restore_ms: 60_000, settle_ms: 8_000, end_ms: 10_000 }
+        Self { initialize_ms: 10_000, restore_ms: 60_000, settle_ms: 8_000, end_ms: 10_000, grace_ms: SETTLE_GRACE_MS }
     }
 }

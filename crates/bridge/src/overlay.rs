@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::limits::OVERLAY_PROMPTS_MAX;
 use crate::queue::Admitted;
-use crate::{Clipped, InputWritten, LivePrompt, Terminal};
+use crate::{Clipped, Expiry, InputWritten, LivePrompt, Terminal};
 
 /// An ended prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Ended {
     pub terminal: Terminal,
     /// Whether the agent had its input; absent when nothing is known.
     pub input_written: Option<InputWritten>,
+    /// The deadline that ended it.
+    pub expiry: Option<Expiry>,
 }
 
 /// What the bridge knows of one prompt, or of the newest one.
@@ -106,6 +108,7 @@ mod tests {
             originator: None,
             terminal: Terminal::Completed { stop_reason: "end_turn".into() },
             input_written: None,
+            expiry: None,
         }
     }
 

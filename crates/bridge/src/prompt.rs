@@ -49,6 +49,8 @@ pub struct Prompt {
     pub retry: bool,
     /// Milliseconds from admission, the time in the queue included, after which the caller is released.
     pub deadline_ms: Option<u64>,
+    /// Milliseconds from dispatch after which the caller is released.
+    pub run_deadline_ms: Option<u64>,
 }
 
 /// The answer to an admission.

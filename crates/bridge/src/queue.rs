@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use crate::deadline::Clocks;
 use crate::limits::TEXT_UNITS_MAX;
 use crate::prompt::{Prompt, PromptId, Receipt};
 use crate::{Clipped, InputWritten, LivePrompt, PendingPrompt, PromptState};
@@ -20,7 +21,7 @@ pub(crate) struct Entry {
     pub(crate) originator: Option<Arc<str>>,
     pub(crate) retry: bool,
     pub(crate) queued_at_ms: u64,
-    pub(crate) deadline_ms: Option<u64>,
+    pub(crate) clocks: Clocks,
     /// It could not run at once, so the list of waiting prompts shows it and hears of its end.
     pub(crate) waited: bool,
     pub(crate) admission: Admitted,
@@ -53,7 +54,7 @@ impl Entry {
             originator: prompt.originator.map(Into::into),
             retry: prompt.retry,
             queued_at_ms,
-            deadline_ms: prompt.deadline_ms,
+            clocks: Clocks { absolute_ms: prompt.deadline_ms, run_ms: prompt.run_deadline_ms },
             waited: false,
             admission: Admitted { receipt, fingerprint },
         })
@@ -62,11 +63,6 @@ impl Entry {
     /// The content blocks, each as raw JSON text.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = String> {
         blocks(&self.content).unwrap_or_default().into_iter().map(|block| block.get().to_owned())
-    }
-
-    /// Epoch milliseconds at which the caller stops waiting.
-    pub(crate) fn deadline_at_ms(&self) -> Option<u64> {
-        self.deadline_ms.map(|after_ms| self.queued_at_ms.saturating_add(after_ms))
     }
 
     pub(crate) fn pending(&self, state: PromptState, input_written: InputWritten) -> PendingPrompt {
@@ -201,11 +197,10 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_counts_from_admission_and_does_not_overflow() {
-        let at = |deadline_ms| entry(Prompt { deadline_ms, ..prompt("[]") }).unwrap().deadline_at_ms();
-        assert_eq!(at(None), None);
-        assert_eq!(at(Some(300)), Some(310));
-        assert_eq!(at(Some(u64::MAX)), Some(u64::MAX));
+    fn how_long_a_caller_waits_is_no_part_of_what_it_asks() {
+        let first = entry(prompt("[1]")).unwrap().admission;
+        let hurried = Prompt { deadline_ms: Some(1), run_deadline_ms: Some(2), retry: true, ..prompt("[1]") };
+        assert!(first.is_of_same_content(&hurried));
     }
 
     fn queue(ids: &str) -> Queue {

@@ -109,7 +109,7 @@ impl Session {
             Input::AskedUnknown { agent_request, method } => self.refuse_unknown(agent_request, method, &mut step),
             Input::Settled { prompt_id, answer } => self.settle(&prompt_id, &answer, &mut step),
             Input::ChannelLost { exit } => self.lose_channel(exit, &mut step),
-            Input::DeadlineExpired { prompt_id } => self.expire(&prompt_id, &mut step),
+            Input::DeadlineExpired { prompt_id, deadline } => self.expire(&prompt_id, deadline, &mut step),
             Input::SettleOver => self.stop_waiting_for_settle(&mut step),
             Input::EndOver => self.lose_channel(None, &mut step),
         }
@@ -207,7 +207,7 @@ impl Session {
             step.publish(Some(prompt_id), originator, News::PromptCancelled { forward_failed: true });
         }
         let input_written = input_written.unwrap_or(InputWritten::Yes);
-        self.end_turn(turn, ending::Outcome { terminal, input_written, branch_point }, step);
+        self.end_turn(turn, ending::Outcome { terminal, input_written, branch_point, expiry: None }, step);
     }
 
     fn update(&mut self, update: Update, step: &mut Step) {

@@ -67,9 +67,11 @@ fn data(event: &Event, session_id: &str, at_ms: u64) -> String {
             .maybe_raw("promptCancelled", cancel.map(cancel_note).as_deref())
             .text("inputWritten", input_written.as_str())
             .finish(),
-        News::TurnError { message, code, input_written } => prompt()
+        News::TurnError { message, code, input_written, expiry } => prompt()
             .text("message", message)
             .maybe_text("code", code.as_deref())
+            .maybe_text("deadline", expiry.map(|expiry| expiry.deadline.as_str()))
+            .maybe_text("expiredWhile", expiry.map(|expiry| expiry.state.as_str()))
             .text("inputWritten", input_written.as_str())
             .finish(),
         News::PermissionRequest { request_id, tool_call, options } => {
@@ -201,7 +203,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Clipped, InputWritten};
+    use crate::{Clipped, Deadline, Expiry, InputWritten, PromptState};
 
     /// The type and the data of an event about prompt `A`.
     fn check(news: News, kind: &str, expected: Value) {
@@ -253,8 +255,19 @@ mod tests {
 
     #[test]
     fn an_error_may_lack_a_code() {
-        let news = News::TurnError { message: "no".into(), code: None, input_written: InputWritten::Maybe };
+        let news =
+            News::TurnError { message: "no".into(), code: None, input_written: InputWritten::Maybe, expiry: None };
         let data = json!({"sessionId": "s", "promptId": "A", "message": "no", "inputWritten": "maybe"});
+        check(news, "turn_error", data);
+    }
+
+    #[test]
+    fn an_error_by_a_deadline_names_the_clock_and_what_the_prompt_did() {
+        let expiry = Some(Expiry { deadline: Deadline::Absolute, state: PromptState::Queued });
+        let code = Some("prompt_deadline_exceeded".to_owned());
+        let news = News::TurnError { message: "late".into(), code, input_written: InputWritten::No, expiry };
+        let data = json!({"sessionId": "s", "promptId": "A", "message": "late", "code": "prompt_deadline_exceeded",
+            "deadline": "absolute", "expiredWhile": "queued", "inputWritten": "no"});
         check(news, "turn_error", data);
     }
 

@@ -11,7 +11,8 @@ use crate::limits::{MEDIA_BLOCKS_MAX, PROMPT_NESTING_MAX};
 use crate::refusal::Refusal;
 
 /// Keys that are ours; every other key travels to the agent.
-const OWN_KEYS: [&str; 6] = ["prompt", "promptId", "deadlineMs", "eventDetailMode", "delivery", "retry"];
+const OWN_KEYS: [&str; 7] =
+    ["prompt", "promptId", "deadlineMs", "runDeadlineMs", "eventDetailMode", "delivery", "retry"];
 
 /// A name of the turn routes, which no prompt can have.
 const RESERVED_ID: &str = "current";
@@ -27,6 +28,8 @@ pub(crate) struct Content {
     pub(crate) prompt_id: Option<String>,
     /// How long the caller waits, in milliseconds from admission.
     pub(crate) deadline_ms: Option<u64>,
+    /// How long the caller waits, in milliseconds from dispatch.
+    pub(crate) run_deadline_ms: Option<u64>,
     /// The prompt repeats a failed one.
     pub(crate) retry: bool,
     /// What else there was: the raw text of an object.
@@ -50,13 +53,15 @@ pub(crate) fn parse(fields: &Fields<'_>) -> Result<Content, Refusal> {
     let blocks: Vec<Value> =
         serde_json::from_str(raw.get()).map_err(|error| invalid(format!("`prompt` cannot be read: {error}")))?;
     check_blocks(&blocks)?;
-    let deadline_ms = deadline(fields.get("deadlineMs").copied())?;
+    let deadline_ms = deadline(fields, "deadlineMs", "invalid_deadline_ms")?;
+    let run_deadline_ms = deadline(fields, "runDeadlineMs", "invalid_run_deadline_ms")?;
     check_modes(fields)?;
     Ok(Content {
         blocks: raw.get().to_owned(),
         text: display_text(&blocks),
         prompt_id: prompt_id(fields)?,
         deadline_ms,
+        run_deadline_ms,
         retry: fields.get("retry").is_some_and(|raw| raw.get() == "true"),
         extra: extra(fields),
     })
@@ -123,8 +128,8 @@ fn check_image(block: &Value) -> Result<(), Refusal> {
     ))
 }
 
-fn deadline(raw: Option<&RawValue>) -> Result<Option<u64>, Refusal> {
-    let Some(raw) = raw else { return Ok(None) };
+fn deadline(fields: &Fields<'_>, name: &str, code: &'static str) -> Result<Option<u64>, Refusal> {
+    let Some(raw) = fields.get(name) else { return Ok(None) };
     let number: Option<f64> = serde_json::from_str(raw.get()).ok();
     #[expect(
         clippy::cast_possible_truncation,
@@ -133,7 +138,7 @@ fn deadline(raw: Option<&RawValue>) -> Result<Option<u64>, Refusal> {
     )]
     match number {
         Some(number) if number.fract() == 0.0 && (1.0..=9.0e15).contains(&number) => Ok(Some(number as u64)),
-        _ => Err(Refusal::bad_request("invalid_deadline_ms", "`deadlineMs` must be a positive integer (milliseconds)")),
+        _ => Err(Refusal::bad_request(code, format!("`{name}` must be a positive integer (milliseconds)"))),
     }
 }
 
@@ -201,6 +206,9 @@ mod tests {
             (format!("{{{text},\"deadlineMs\":1.5}}"), "invalid_deadline_ms"),
             (format!("{{{text},\"deadlineMs\":\"9\"}}"), "invalid_deadline_ms"),
             (format!("{{{text},\"deadlineMs\":null}}"), "invalid_deadline_ms"),
+            (format!("{{{text},\"runDeadlineMs\":0}}"), "invalid_run_deadline_ms"),
+            (format!("{{{text},\"runDeadlineMs\":-1}}"), "invalid_run_deadline_ms"),
+            (format!("{{{text},\"runDeadlineMs\":\"9\"}}"), "invalid_run_deadline_ms"),
             (format!("{{{text},\"eventDetailMode\":\"z\"}}"), "invalid_event_detail_mode"),
             (format!("{{{text},\"delivery\":{{}}}}"), "channel_delivery_invalid"),
             (format!("{{{text},\"promptId\":\"a b\"}}"), "invalid_prompt_id"),

@@ -38,6 +38,9 @@ pub const MAX_QUEUED_DEFAULT: usize = 256;
 /// Most bytes of frames written to a stream at once. One write for a burst is cheaper than one for each frame.
 pub const STREAM_CHUNK_BYTES: usize = 32 * 1024;
 
+/// How long an agent that was told to stop may take before it is replaced, in milliseconds, where no flag says otherwise.
+pub const SETTLE_GRACE_MS: u64 = bridge::limits::SETTLE_GRACE_MS;
+
 /// Media blocks one prompt may carry (wire rules, section 8.1).
 pub const MEDIA_BLOCKS_MAX: usize = 256;
 

@@ -33,6 +33,10 @@ pub struct ServeOptions {
     pub restore_timeout_ms: u64,
     /// The longest any prompt's caller waits, in milliseconds, counted from admission; none means for ever.
     pub prompt_deadline_ms: Option<u64>,
+    /// The longest any prompt's caller waits for its turn, in milliseconds, counted from dispatch; none means for ever.
+    pub prompt_run_deadline_ms: Option<u64>,
+    /// How long an agent that was told to stop may take, in milliseconds, before it is replaced.
+    pub settle_grace_ms: u64,
     /// The program that runs as `<launcher> host …`: the turnd binary itself.
     pub host_launcher: PathBuf,
     /// Our version, as `/capabilities` tells it.

@@ -79,6 +79,7 @@ fn persisted(record: TurnResult) -> Ended {
         originator: record.originator_client_id,
         terminal,
         input_written: record.started_at.map(|_| InputWritten::Yes),
+        expiry: None,
     }
 }
 
@@ -114,6 +115,7 @@ pub(crate) fn from_ledger(records: &[ledger::Record], prompt_id: &str, rewound_a
         originator: None,
         terminal,
         input_written: None,
+        expiry: None,
     })
 }
 

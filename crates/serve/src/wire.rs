@@ -1,6 +1,6 @@
 //! The JSON that leaves us: shapes of the wire rules, with the names clients read.
 
-use bridge::{Clipped, Ended, LivePrompt, PendingPermission, PendingPrompt, Receipt, Status, Terminal};
+use bridge::{Clipped, Ended, Expiry, LivePrompt, PendingPermission, PendingPrompt, Receipt, Status, Terminal};
 use std::borrow::Cow;
 
 use serde::Serialize;
@@ -169,16 +169,22 @@ struct TurnFailure {
     code: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     code_truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expired_while: Option<&'static str>,
 }
 
 impl TurnFailure {
-    fn new(message: &str, code: Option<&str>) -> Self {
+    fn new(message: &str, code: Option<&str>, expiry: Option<Expiry>) -> Self {
         let (message, code) = bounded_error(message, code);
         Self {
             message_truncated: message.truncated,
             message: message.text,
             code_truncated: code.as_ref().is_some_and(|code| code.truncated),
             code: code.map(|code| code.text),
+            deadline: expiry.map(|expiry| expiry.deadline.as_str()),
+            expired_while: expiry.map(|expiry| expiry.state.as_str()),
         }
     }
 }
@@ -211,7 +217,7 @@ impl<'a> Turn<'a> {
         let text = |clipped: &'a Option<Clipped>| clipped.as_ref().map(|clipped| clipped.text.as_str());
         let cut = |clipped: &Option<Clipped>| clipped.as_ref().is_some_and(|clipped| clipped.truncated);
         let error = match &ended.terminal {
-            Terminal::Error { message, code } => Some(TurnFailure::new(message, code.as_deref())),
+            Terminal::Error { message, code } => Some(TurnFailure::new(message, code.as_deref(), ended.expiry)),
             Terminal::Completed { .. } | Terminal::Cancelled { .. } => None,
         };
         let agent_stop_reason = match &ended.terminal {

@@ -103,6 +103,8 @@ fn options(args: ServeArgs) -> Result<ServeOptions, ServeCommandError> {
         linger_ms: args.linger_ms,
         initialize_timeout_ms: args.initialize_timeout_ms,
         prompt_deadline_ms: args.prompt_deadline_ms,
+        prompt_run_deadline_ms: args.prompt_run_deadline_ms,
+        settle_grace_ms: args.settle_grace_ms,
         restore_timeout_ms: args.session_restore_timeout_ms,
         host_launcher: own,
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -2,25 +2,28 @@
 
 use super::Session;
 use super::ending::{Outcome, leave_list};
-use crate::InputWritten;
 use crate::effect::Step;
 use crate::event::News;
 use crate::prompt::PromptId;
 use crate::queue::Entry;
+use crate::{Deadline, Expiry, InputWritten, PromptState, Terminal};
+
+/// The code of both clocks: the evidence rules know one, and hold it against everything that the same agent wrote later.
+const CODE: &str = "prompt_deadline_exceeded";
 
 impl Session {
     /// A prompt's caller stops waiting. One that waits is over; one that runs is cancelled and may still settle, and the next
     /// waits for that, as the agent never holds two.
-    pub(super) fn expire(&mut self, prompt_id: &PromptId, step: &mut Step) {
-        const CODE: &str = "prompt_deadline_exceeded";
-        let message =
-            |entry: &Entry| format!("prompt exceeded the {}ms deadline", entry.deadline_ms.unwrap_or_default());
-        if let Some(entry) = self.queue.remove(prompt_id) {
-            let outcome = Outcome::error(CODE, &message(&entry), InputWritten::No);
+    pub(super) fn expire(&mut self, prompt_id: &PromptId, deadline: Deadline, step: &mut Step) {
+        // The clock of a run stands still while a prompt waits.
+        if deadline == Deadline::Absolute
+            && let Some(entry) = self.queue.remove(prompt_id)
+        {
+            let outcome = expired(&entry, Expiry { deadline, state: PromptState::Queued });
             self.end(&entry, None, outcome, step);
             leave_list(&entry, step);
         } else if let Some(mut turn) = self.turn.take_if(|turn| turn.entry.prompt_id == *prompt_id && !turn.over) {
-            let outcome = Outcome::error(CODE, &message(&turn.entry), InputWritten::Yes);
+            let outcome = expired(&turn.entry, Expiry { deadline, state: PromptState::Running });
             self.end_turn(&turn, outcome, step);
             let cancel_is_news = turn.cancelled_at_ms.is_none();
             let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
@@ -32,4 +35,13 @@ impl Session {
             self.write_cancel(step);
         }
     }
+}
+
+fn expired(entry: &Entry, expiry: Expiry) -> Outcome {
+    let input_written = match expiry.state {
+        PromptState::Queued => InputWritten::No,
+        PromptState::Running => InputWritten::Yes,
+    };
+    let terminal = Terminal::Error { message: entry.clocks.message(expiry), code: Some(CODE.to_owned()) };
+    Outcome { terminal, input_written, branch_point: None, expiry: Some(expiry) }
 }

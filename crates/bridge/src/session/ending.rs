@@ -6,7 +6,7 @@ use crate::event::{Exit, News};
 use crate::overlay::Ended;
 use crate::queue::Entry;
 use crate::turn::Turn;
-use crate::{FlushOrigin, InputWritten, NotOpen, Terminal, TurnError};
+use crate::{Expiry, FlushOrigin, InputWritten, NotOpen, Terminal, TurnError};
 
 /// How a prompt ended, and what goes with it.
 pub(super) struct Outcome {
@@ -14,19 +14,21 @@ pub(super) struct Outcome {
     pub(super) input_written: InputWritten,
     /// Raw JSON object text.
     pub(super) branch_point: Option<String>,
+    /// The deadline that ended it.
+    pub(super) expiry: Option<Expiry>,
 }
 
 impl Outcome {
     pub(super) fn error(code: &str, message: &str, input_written: InputWritten) -> Self {
         let terminal = Terminal::Error { message: message.to_owned(), code: Some(code.to_owned()) };
-        Self { terminal, input_written, branch_point: None }
+        Self { terminal, input_written, branch_point: None, expiry: None }
     }
 }
 
 impl Session {
     /// The one door through which every prompt leaves: on record first, then in the overlay, then out to the readers.
     pub(super) fn end(&mut self, entry: &Entry, turn: Option<&Turn>, outcome: Outcome, step: &mut Step) {
-        let Outcome { terminal, input_written, branch_point } = outcome;
+        let Outcome { terminal, input_written, branch_point, expiry } = outcome;
         let prompt_id = entry.prompt_id.clone();
         let (recorded, at_ms) = (prompt_id.clone(), self.ledger_ms);
         step.push(Effect::RecordTerminal { prompt_id: recorded, terminal: terminal.clone(), at_ms });
@@ -37,10 +39,10 @@ impl Session {
                 self.turn_error = Some(TurnError { message: message.clone(), code: code.clone() });
             }
         }
-        let ended = ended(entry, turn, &terminal, input_written, step.at_ms);
+        let ended = Ended { expiry, ..ended(entry, turn, &terminal, input_written, step.at_ms) };
         self.overlay.insert(ended, Some(entry.admission.clone()));
         let news = match terminal {
-            Terminal::Error { message, code } => News::TurnError { message, code, input_written },
+            Terminal::Error { message, code } => News::TurnError { message, code, input_written, expiry },
             Terminal::Completed { stop_reason } => {
                 News::TurnComplete { stop_reason, branch_point, cancel: None, input_written }
             }
@@ -63,7 +65,8 @@ impl Session {
         let news = News::PendingCompleted { removed: true };
         step.publish(Some(entry.prompt_id.clone()), entry.originator.clone(), news);
         let terminal = Terminal::Cancelled { agent_stop_reason: None };
-        self.end(entry, None, Outcome { terminal, input_written: InputWritten::No, branch_point: None }, step);
+        let outcome = Outcome { terminal, input_written: InputWritten::No, branch_point: None, expiry: None };
+        self.end(entry, None, outcome, step);
     }
 
     /// Ends every unfinished prompt with one code. The turn stays with the agent until it answers or is gone.
@@ -220,5 +223,6 @@ fn ended(entry: &Entry, turn: Option<&Turn>, terminal: &Terminal, written: Input
         originator: entry.originator.as_deref().map(str::to_owned),
         terminal: terminal.clone(),
         input_written: Some(written),
+        expiry: None,
     }
 }

@@ -19,12 +19,13 @@ impl Session {
     }
 
     fn next_deadline(&self) -> Option<(u64, Input)> {
-        let running = self.turn.iter().filter(|turn| !turn.over).map(|turn| &turn.entry);
-        let deadline = |entry: &Entry| {
-            let prompt_id = entry.prompt_id.clone();
-            entry.deadline_at_ms().map(|at_ms| (at_ms, Input::DeadlineExpired { prompt_id }))
+        let running = self.turn.iter().filter(|turn| !turn.over).map(|turn| (&turn.entry, Some(turn.started_at_ms)));
+        let deadline = |(entry, started_at_ms): (&Entry, Option<u64>)| {
+            let (at_ms, deadline) = entry.clocks.next(entry.queued_at_ms, started_at_ms)?;
+            Some((at_ms, Input::DeadlineExpired { prompt_id: entry.prompt_id.clone(), deadline }))
         };
-        running.chain(self.queue.iter()).filter_map(deadline).min_by_key(|(at_ms, _)| *at_ms)
+        let waiting = self.queue.iter().map(|entry| (entry, None));
+        running.chain(waiting).filter_map(deadline).min_by_key(|(at_ms, _)| *at_ms)
     }
 
     /// Nothing can happen any more.

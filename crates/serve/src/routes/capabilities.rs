@@ -31,6 +31,8 @@ const TAGS: &[&str] = &[
     "session_close",
     "permission_mediation",
     "non_blocking_prompt",
+    "prompt_absolute_deadline",
+    "prompt_run_deadline",
 ];
 
 pub(crate) fn get(call: &Call<'_>) -> Reply {
@@ -39,7 +41,6 @@ pub(crate) fn get(call: &Call<'_>) -> Reply {
     let mut tags = TAGS.to_vec();
     tags.extend(options.require_auth.then_some("require_auth"));
     tags.extend((!options.allow_origins.is_empty()).then_some("allow_origin"));
-    tags.extend(options.prompt_deadline_ms.map(|_| "prompt_absolute_deadline"));
     let workspace = &call.app.workspace;
     ok(&json!({
         "v": 1,

@@ -50,6 +50,7 @@ async fn admit_once(call: &Call<'_>, session: &Session, prompt_id: &str, prompt:
     if is_taken_elsewhere(call, session, prompt_id) {
         return Err(id_conflict(session.id(), prompt_id));
     }
+    // What is asked, and not how long its caller waits for it: the limits of the first copy stay.
     let digest = digest(&[&prompt.content, prompt.extra.as_deref().unwrap_or_default()]);
     match chosen.once(session.id(), prompt_id, digest, || session.admit(prompt)) {
         Ok(Once::Admitted(receipt)) => Ok(accepted(&receipt, false)),
@@ -106,13 +107,14 @@ fn prompt(call: &Call<'_>, session: &Session, client: Option<&str>, content: Con
         originator: client.map(str::to_owned),
         extra: content.extra,
         retry,
-        // Without the daemon's own limit the request's is checked and then ignored (wire rules, section 8.7).
-        deadline_ms: call
-            .app
-            .options
-            .prompt_deadline_ms
-            .map(|most| content.deadline_ms.map_or(most, |asked| asked.min(most))),
+        deadline_ms: shorter(content.deadline_ms, call.app.options.prompt_deadline_ms),
+        run_deadline_ms: shorter(content.run_deadline_ms, call.app.options.prompt_run_deadline_ms),
     }
+}
+
+/// The caller's limit or the daemon's, whichever is the shorter; either counts alone.
+fn shorter(asked_ms: Option<u64>, own_ms: Option<u64>) -> Option<u64> {
+    asked_ms.into_iter().chain(own_ms).min()
 }
 
 fn refused(session: &str, error: AdmitError) -> Refusal {

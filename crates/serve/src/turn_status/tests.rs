@@ -106,6 +106,7 @@ fn ended_of(given: &Value) -> Ended {
             },
         },
         input_written: None,
+        expiry: None,
     }
 }
 

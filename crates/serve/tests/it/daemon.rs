@@ -37,6 +37,8 @@ pub(crate) fn options(store: &Path) -> ServeOptions {
         initialize_timeout_ms: 10_000,
         restore_timeout_ms: 10_000,
         prompt_deadline_ms: None,
+        prompt_run_deadline_ms: None,
+        settle_grace_ms: 600_000,
         host_launcher: "/nonexistent/turnd".into(),
         version: "0.0.0-test".into(),
     }

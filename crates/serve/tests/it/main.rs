@@ -9,6 +9,7 @@ mod daemon;
 mod peer;
 
 mod cold_load;
+mod deadlines;
 mod events;
 mod lifecycle;
 mod permissions;

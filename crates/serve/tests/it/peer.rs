@@ -233,6 +233,8 @@ impl Host {
                     }
                 }
             }
+            // It does not hear a cancel.
+            "deaf" => self.inner.release.acquire().await.unwrap().forget(),
             "hang" => {
                 self.cancelled.acquire().await.unwrap().forget();
                 return self.cancelled(&id, &mut record);

@@ -71,20 +71,6 @@ async fn what_else_a_body_holds_travels_to_the_agent_and_cannot_pose_as_us() {
 }
 
 #[tokio::test]
-async fn a_deadline_counts_only_where_the_daemon_has_one() {
-    let text = json!([{ "type": "text", "text": "hang" }]);
-    let daemon = Daemon::with(|options| options.prompt_deadline_ms = Some(60_000)).await;
-    let session = daemon.create().await;
-    let body = json!({ "prompt": text, "deadlineMs": 1 });
-    let prompt = daemon.post(&format!("/session/{session}/prompt"), body).await.json()["promptId"].clone();
-    let mut stream = daemon.events(&session).await;
-    let error = stream.until(&["turn_error"]).await;
-    assert_eq!((&error["data"]["promptId"], &error["data"]["code"]), (&prompt, &json!("prompt_deadline_exceeded")));
-    let tags = daemon.get("/capabilities").await.json()["features"].clone();
-    assert!(tags.as_array().unwrap().contains(&json!("prompt_absolute_deadline")), "{tags}");
-}
-
-#[tokio::test]
 async fn a_retry_is_one_only_behind_a_failed_turn() {
     let daemon = Daemon::start().await;
     let session = daemon.create().await;

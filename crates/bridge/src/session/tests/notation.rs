@@ -2,7 +2,8 @@
 //!
 //! | happens | means |
 //! |---|---|
-//! | `admit A`, `admit A 300`, `retry A` | a prompt is submitted, with a deadline in ms, as the repetition of a failed one |
+//! | `admit A`, `admit A 300`, `admit A run 300`, `admit A 300 200` | a prompt is submitted, with a deadline in ms, a run deadline, both |
+//! | `retry A` | a prompt is submitted as the repetition of a failed one |
 //! | `cancel`, `remove A` | a client cancels, or removes |
 //! | `settle A end_turn` | the agent answers A; `settle ? …` whatever it holds |
 //! | `host A completed end_turn` | the same with the host's stamp |
@@ -28,7 +29,8 @@ use crate::prompt::{Prompt, Receipt};
 use crate::session::Session;
 use crate::{AdmitError, InputWritten, NotOpen, Terminal, Vote, VoteOutcome};
 
-pub(super) const TIMEOUTS: Timeouts = Timeouts { initialize_ms: 0, restore_ms: 0, settle_ms: 1_000, end_ms: 500 };
+pub(super) const TIMEOUTS: Timeouts =
+    Timeouts { initialize_ms: 0, restore_ms: 0, settle_ms: 1_000, end_ms: 500, grace_ms: 30_000 };
 
 /// A session at play, and the time there.
 pub(super) struct Play {
@@ -72,6 +74,11 @@ impl Play {
         let settled = |id: &str, answer| Input::Settled { prompt_id: named(id).as_str().into(), answer };
         match *words {
             ["admit", id] => admit(id, Prompt::default()),
+            ["admit", id, "run", ms] => admit(id, Prompt { run_deadline_ms: ms.parse().ok(), ..Prompt::default() }),
+            ["admit", id, ms, run] => {
+                let (deadline_ms, run_deadline_ms) = (ms.parse().ok(), run.parse().ok());
+                admit(id, Prompt { deadline_ms, run_deadline_ms, ..Prompt::default() })
+            }
             ["admit", id, ms] => admit(id, Prompt { deadline_ms: ms.parse().ok(), ..Prompt::default() }),
             ["retry", id] => admit(id, Prompt { retry: true, ..Prompt::default() }),
             ["cancel"] => Input::Cancel { by: Some("client".into()) },

@@ -142,6 +142,7 @@ fn statement() -> impl Strategy<Value = String> {
     prop_oneof![
         8 => id().prop_map(|id| format!("admit {id}")),
         2 => (id(), 0u64..2_000).prop_map(|(id, ms)| format!("admit {id} {ms}")),
+        1 => (id(), 0u64..2_000).prop_map(|(id, ms)| format!("admit {id} run {ms}")),
         1 => id().prop_map(|id| format!("retry {id}")),
         6 => fixed(&["settle ? end_turn", "settle ? cancelled", "fail ?", "host ? completed end_turn", "hostfail ?"]),
         2 => id().prop_map(|id| format!("settle {id} end_turn")),

@@ -1,7 +1,7 @@
 //! One row a statement: what happens, and the whole of what comes of it, in order.
 
 use super::notation::{after, check};
-use crate::PromptState;
+use crate::{Deadline, Expiry, PromptState};
 
 #[test]
 fn an_admission_is_on_record_before_its_receipt_and_before_the_agent_sees_it() {
@@ -138,6 +138,33 @@ fn a_deadline_releases_the_caller_and_the_agent_still_holds_one_prompt_only() {
         ("cancel", "cancel, ok"),
         ("settle A end_turn", "started C, echo C, > prompt C"),
     ]);
+}
+
+#[test]
+fn a_run_deadline_never_ends_what_only_waits_and_has_the_same_code() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("admit B run 50", "record B, receipt B, added B"),
+        ("admit C 50", "record C, receipt C, added C"),
+        ("wait 50", "record C error prompt_deadline_exceeded, error C prompt_deadline_exceeded, left C"),
+        ("settle A end_turn", "record A completed end_turn, complete A end_turn, started B, echo B, > prompt B"),
+        ("wait 49", ""),
+        (
+            "wait 1",
+            "record B error prompt_deadline_exceeded, error B prompt_deadline_exceeded, left B, cancel B, > cancel",
+        ),
+    ]);
+}
+
+#[test]
+fn an_expired_prompt_says_which_clock_ran_out_and_what_it_did() {
+    let expiry = |script: &str, id: &str| after(script).turn(Some(id)).overlay.unwrap().expiry;
+    let expired = |deadline, state| Some(Expiry { deadline, state });
+    let script = "admit A; admit B 50; admit C 70; wait 50; settle A end_turn; wait 20";
+    assert_eq!(expiry(script, "B"), expired(Deadline::Absolute, PromptState::Queued));
+    assert_eq!(expiry(script, "C"), expired(Deadline::Absolute, PromptState::Running));
+    assert_eq!(expiry("admit A 90 70; wait 100", "A"), expired(Deadline::Run, PromptState::Running));
+    assert_eq!(expiry(script, "A"), None);
 }
 
 #[test]

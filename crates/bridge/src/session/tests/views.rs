@@ -2,7 +2,7 @@
 
 use super::notation::{Play, after, check};
 use crate::input::Input;
-use crate::{Clipped, InputWritten, PromptState, Terminal};
+use crate::{Clipped, Deadline, InputWritten, PromptState, Terminal};
 
 /// What is due after a script, and when.
 fn due(script: &str) -> Option<(u64, String)> {
@@ -11,7 +11,8 @@ fn due(script: &str) -> Option<(u64, String)> {
         play.act(statement);
     }
     play.session.due().map(|(at_ms, input)| match input {
-        Input::DeadlineExpired { prompt_id } => (at_ms, format!("deadline {prompt_id}")),
+        Input::DeadlineExpired { prompt_id, deadline: Deadline::Absolute } => (at_ms, format!("deadline {prompt_id}")),
+        Input::DeadlineExpired { prompt_id, deadline: Deadline::Run } => (at_ms, format!("run {prompt_id}")),
         Input::SettleOver => (at_ms, "settle".to_owned()),
         Input::EndOver => (at_ms, "end".to_owned()),
         other => panic!("{other:?} does not happen by itself"),
@@ -29,6 +30,15 @@ fn the_nearest_deadline_is_due_first_whether_its_prompt_runs_or_waits() {
     assert_eq!(due("admit A 100; admit B 300"), Some((100, "deadline A".into())));
     assert_eq!(due("admit A 300; admit B 100"), Some((100, "deadline B".into())));
     assert_eq!(due("admit A; wait 50; admit B 100"), Some((150, "deadline B".into())), "counted from admission");
+}
+
+#[test]
+fn the_clock_of_a_run_starts_with_the_dispatch() {
+    assert_eq!(due("admit A; admit B run 100"), None, "it only waits");
+    assert_eq!(due("admit A; admit B run 100; wait 500; settle A end_turn"), Some((600, "run B".into())));
+    assert_eq!(due("admit A 300 200"), Some((200, "run A".into())));
+    assert_eq!(due("admit A; admit B 300 200; wait 150; settle A end_turn"), Some((300, "deadline B".into())));
+    assert_eq!(due("admit A run 100; wait 100"), None);
 }
 
 #[test]

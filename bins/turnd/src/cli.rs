@@ -63,6 +63,12 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Exit status:
+  0   ended by SIGTERM or SIGINT
+  1   something failed: the address is taken, a file or the store cannot be used
+  2   wrong usage
+  78  others can reach the address and there is no token: nothing was opened")]
 pub(crate) struct ServeArgs {
     /// Where to listen; 0 picks a free port
     #[arg(long, default_value_t = 4170)]
@@ -103,17 +109,53 @@ pub(crate) struct ServeArgs {
     /// What an acknowledged admission or outcome survives: the end of the process, or of the machine
     #[arg(long, value_enum, default_value = "process")]
     pub(crate) durability: Durability,
-    /// The bearer token clients must send
-    #[arg(long, env = "TURND_TOKEN", hide_env_values = true, help_heading = "Security")]
-    pub(crate) token: Option<String>,
-    /// Ask for the token on /health too
-    #[arg(long, help_heading = "Security")]
-    pub(crate) require_auth: bool,
-    /// A browser origin that may call, such as http://localhost:3000; repeatable
-    #[arg(long, value_name = "ORIGIN", help_heading = "Security", value_parser = origin)]
-    pub(crate) allow_origin: Vec<String>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+}
+
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Security")]
+pub(crate) struct AccessArgs {
+    /// The bearer token clients must send. Everyone on this machine can read a command line: better set the variable
+    #[arg(long, env = "TURND_TOKEN", hide_env_values = true, conflicts_with_all = ["token_file", "generate_token"])]
+    pub(crate) token: Option<Hidden>,
+    /// A file that holds the token, alone on one line
+    #[arg(long, value_name = "PATH", conflicts_with = "generate_token")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Make a random token and print it on stdout, in the line `turnd token TOKEN` before the one with the address
+    #[arg(long)]
+    pub(crate) generate_token: bool,
+    /// Ask for the token on /health too
+    #[arg(long)]
+    pub(crate) require_auth: bool,
+    /// A browser origin that may call, such as http://localhost:3000; repeatable
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
+    pub(crate) allow_origin: Vec<String>,
+}
+
+/// Text that no log and no error message shows.
+#[derive(Clone)]
+pub(crate) struct Hidden(String);
+
+impl Hidden {
+    /// The text itself, for the one place that needs it.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Hidden {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("(hidden)")
+    }
 }
 
 #[derive(Debug, Args)]

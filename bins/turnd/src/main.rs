@@ -26,7 +26,13 @@ fn main() -> ExitCode {
     log_to_stderr(&cli.log);
     match cli.command {
         Command::Serve(args) => on(Builder::new_multi_thread().worker_threads(SERVE_THREADS), |runtime| {
-            ended(runtime.block_on(commands::serve::run(*args)))
+            runtime.block_on(commands::serve::run(*args)).map_or_else(
+                |error| {
+                    failed(&error);
+                    ExitCode::from(error.status())
+                },
+                |()| ExitCode::SUCCESS,
+            )
         }),
         Command::Demo(args) => {
             on(&mut Builder::new_current_thread(), |runtime| ended(runtime.block_on(demo::run(&args))))

@@ -54,7 +54,7 @@ impl App {
         let layout = Layout::new(&options.store, &options.workspace);
         let sink = LedgerSink::new(layout.clone(), options.durability, Room::new(layout.room_probe()));
         let sink = Arc::new(sink);
-        let wall = Wall::new(address, &options.allow_origins, options.token.as_deref(), options.require_auth);
+        let wall = Wall::new(address, &options.allow_origins, options.token.clone(), options.require_auth);
         Ok(Self {
             workspace: options.workspace.to_string_lossy().into_owned(),
             bridge: wire(Arc::clone(&sink), &options),

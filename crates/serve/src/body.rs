@@ -15,17 +15,24 @@ use crate::refusal::Refusal;
 /// Keys that never reach anyone: they mean something to JavaScript objects.
 const DROPPED_KEYS: [&str; 3] = ["__proto__", "constructor", "prototype"];
 
+/// What an HTML form can be sent as.
+const FORM_MEDIA: [&str; 3] = ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"];
+
 /// The top-level fields of a body, each as the raw text it was sent as. A repeated key keeps its last value.
 pub(crate) type Fields<'a> = BTreeMap<String, &'a RawValue>;
 
 /// Reads the body of a request whose head carried `headers`. What is not declared as JSON is read and dropped.
 ///
 /// # Errors
-/// 413 above the limit, 415 for an encoding, 408 when the sender stalls, 400 when the connection breaks.
+/// 413 above the limit, 415 for an encoding or a form, 408 when the sender stalls, 400 when the connection breaks.
 pub(crate) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes, Refusal>
 where
     B: hyper::body::Body<Data = Bytes> + Unpin,
 {
+    if is_form(headers) {
+        let message = "Request body must be sent as application/json; forms are not accepted";
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "form_not_accepted", message));
+    }
     if is_encoded(headers) {
         let message = "Request body must not be encoded";
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_content_encoding", message));
@@ -104,9 +111,19 @@ fn too_large_body() -> Refusal {
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let Some(Ok(value)) = headers.get(CONTENT_TYPE).map(|value| value.to_str()) else { return false };
-    let essence = value.split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case("application/json")
+    media(headers).is_some_and(|media| media.eq_ignore_ascii_case("application/json"))
+}
+
+/// Whether it is one of the media types that any page on the web can have a browser send here without asking us first. Most such
+/// posts name their page and end at the wall; an old browser's may not.
+fn is_form(headers: &HeaderMap) -> bool {
+    media(headers).is_some_and(|media| FORM_MEDIA.iter().any(|form| media.eq_ignore_ascii_case(form)))
+}
+
+/// The media type without its parameters.
+fn media(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    value.split(';').next().map(str::trim)
 }
 
 /// The fields of a body. Nothing, and JSON that is no object, count as `{}`.
@@ -225,9 +242,21 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_that_is_not_declared_as_json_is_dropped() {
-        assert_eq!(read_as("text/plain", b"{\"a\":1}".to_vec()).await, Ok(Bytes::new()));
-        assert_eq!(read_as("application/x-www-form-urlencoded", b"a=1".to_vec()).await, Ok(Bytes::new()));
+        assert_eq!(read_as("application/octet-stream", b"{\"a\":1}".to_vec()).await, Ok(Bytes::new()));
         assert_eq!(read_as("Application/JSON; charset=utf-8", b"{}".to_vec()).await, Ok(Bytes::from_static(b"{}")));
+    }
+
+    #[tokio::test]
+    async fn a_form_is_refused_and_not_read_as_an_empty_body_as_the_peer_does() {
+        for media in [
+            "text/plain",
+            "Text/Plain; charset=utf-8",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+        ] {
+            assert_eq!(read_as(media, b"{}".to_vec()).await, Err(415), "{media}");
+            assert_eq!(read_as(media, Vec::new()).await, Err(415), "{media}, empty");
+        }
     }
 
     #[tokio::test]

@@ -89,7 +89,7 @@ where
     B: hyper::body::Body<Data = Bytes> + Unpin,
 {
     let (head, body) = request.into_parts();
-    let origin = match app.wall.check(&head.method, head.uri.path(), &head.headers) {
+    let origin = match app.wall.check(&head) {
         Passage::Pass(origin) => origin,
         Passage::Stop(reply) => return reply,
     };

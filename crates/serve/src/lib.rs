@@ -40,6 +40,7 @@ mod socket;
 mod sse;
 mod sync;
 mod tasks;
+mod token;
 mod turn_status;
 mod wall;
 mod wire;
@@ -49,3 +50,4 @@ pub use hosts::{HostOrder, HostStarter, HostStreams, ProcessStarter, StartError}
 pub use limits::Limits;
 pub use options::{Durability, Mode, ServeOptions};
 pub use server::{ServeError, Server};
+pub use token::{Token, TokenError};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::limits::Limits;
+use crate::token::Token;
 
 /// How one daemon runs.
 #[derive(Debug, Clone)]
@@ -16,7 +17,7 @@ pub struct ServeOptions {
     /// The agent's program and its arguments.
     pub agent: Vec<String>,
     /// The bearer token; without one every caller that passes the wall is trusted, so bind to loopback only.
-    pub token: Option<String>,
+    pub token: Option<Token>,
     /// Whether `/health` needs the token on a loopback bind too.
     pub require_auth: bool,
     /// Origins whose pages may call us.

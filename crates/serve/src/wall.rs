@@ -1,20 +1,25 @@
 //! What stands before every route: Host allow-list, Origin wall, preflight, bearer token; in the order of the wire rules, section 1.1.
+//! Nothing of a request but its head has been looked at when it is stopped here.
 
 use std::net::SocketAddr;
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
-    ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, HOST, HeaderMap, HeaderValue, ORIGIN, VARY,
+    ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, VARY,
 };
+use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use subtle::ConstantTimeEq;
 
 use crate::refusal::Refusal;
 use crate::reply::{Reply, no_content, refuse};
+use crate::token::Token;
 
 /// The names under which a browser or a container reaches a loopback bind.
 const SELF_NAMES: [&str; 4] = ["127.0.0.1", "localhost", "[::1]", "host.docker.internal"];
+
+/// Where a browser says whose page sends a request (Fetch Metadata).
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 const ALLOW_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PATCH, DELETE, OPTIONS");
 const ALLOW_HEADERS: HeaderValue =
@@ -31,7 +36,7 @@ pub(crate) struct Wall {
     bare_names: Vec<String>,
     loopback: bool,
     allow_origins: Vec<String>,
-    token: Option<String>,
+    token: Option<Token>,
     /// Whether `/health` needs the token too.
     require_auth: bool,
 }
@@ -47,7 +52,7 @@ pub(crate) enum Passage {
 
 impl Wall {
     /// The wall of a listener bound to `address`.
-    pub(crate) fn new(address: SocketAddr, allow_origins: &[String], token: Option<&str>, require_auth: bool) -> Self {
+    pub(crate) fn new(address: SocketAddr, allow_origins: &[String], token: Option<Token>, require_auth: bool) -> Self {
         let port = address.port();
         let bound = match address {
             SocketAddr::V4(v4) => v4.ip().to_string(),
@@ -64,14 +69,15 @@ impl Wall {
                 .iter()
                 .map(|origin| origin.trim_end_matches('/').to_ascii_lowercase())
                 .collect(),
-            token: token.map(str::to_owned),
+            token,
             require_auth,
         }
     }
 
     /// Whether a request with this head may reach the routes.
-    pub(crate) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Passage {
-        if self.loopback && !self.host_allowed(headers) {
+    pub(crate) fn check(&self, head: &Parts) -> Passage {
+        let (method, path, headers) = (&head.method, head.uri.path(), &head.headers);
+        if !self.is_meant(head) {
             return Passage::Stop(refuse(&Refusal::new(
                 StatusCode::FORBIDDEN,
                 "host_not_allowed",
@@ -98,17 +104,34 @@ impl Wall {
         Passage::Stop(reply)
     }
 
-    fn host_allowed(&self, headers: &HeaderMap) -> bool {
-        let mut values = headers.get_all(HOST).iter();
-        let (Some(host), None) = (values.next(), values.next()) else { return false };
-        let Ok(host) = host.to_str() else { return false };
-        self.self_hosts.iter().chain(&self.bare_names).any(|name| name.eq_ignore_ascii_case(host))
+    /// Whether the request means this listener. A target that names a host itself must name the one of the `Host` header: two
+    /// readers of the request could otherwise take it for two different ones. A loopback bind answers to its own names only, so
+    /// that no name of a stranger, pointed at this machine, opens it to his page.
+    fn is_meant(&self, head: &Parts) -> bool {
+        let mut values = head.headers.get_all(HOST).iter();
+        let host = match (values.next(), values.next()) {
+            (None, _) => None,
+            (Some(value), None) => match value.to_str() {
+                Ok(text) => Some(text),
+                Err(_) => return false,
+            },
+            (Some(_), Some(_)) => return false,
+        };
+        let named = head.uri.authority().map(|authority| authority.as_str());
+        if named.is_some_and(|named| !host.is_some_and(|host| named.eq_ignore_ascii_case(host))) {
+            return false;
+        }
+        let mut own = self.self_hosts.iter().chain(&self.bare_names);
+        !self.loopback || host.is_some_and(|host| own.any(|name| name.eq_ignore_ascii_case(host)))
     }
 
     /// The allowed foreign origin of a request, none for our own and for callers that are no browsers.
     fn origin(&self, headers: &HeaderMap) -> Result<Option<HeaderValue>, ()> {
         let mut values = headers.get_all(ORIGIN).iter();
-        let Some(origin) = values.next() else { return Ok(None) };
+        let Some(origin) = values.next() else {
+            // Pages reach us without an origin too, by a picture or a link; the browser says then whose page it is.
+            return if is_from_elsewhere(headers) { Err(()) } else { Ok(None) };
+        };
         if values.next().is_some() {
             return Err(());
         }
@@ -128,7 +151,7 @@ impl Wall {
         let Some(token) = &self.token else { return true };
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (values.next(), values.next()) else { return false };
-        bearer(value.as_bytes()).is_some_and(|given| given.ct_eq(token.as_bytes()).into())
+        bearer(value.as_bytes()).is_some_and(|given| token.is(given))
     }
 }
 
@@ -138,6 +161,11 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
     let token = rest.trim_ascii();
     (scheme.eq_ignore_ascii_case(b"bearer") && matches!(rest.first(), Some(b' ' | b'\t')) && !token.is_empty())
         .then_some(token)
+}
+
+/// Whether a browser says that a page of another origin has it send this.
+fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    headers.get_all(FETCH_SITE).iter().any(|site| !matches!(site.as_bytes(), b"same-origin" | b"none"))
 }
 
 fn is_preflight(headers: &HeaderMap) -> bool {

@@ -1,9 +1,12 @@
 //! `turnd serve`: from flags to a bound socket, a wired daemon, and the signal that ends it.
 
+mod access;
+
 use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use serve::{Limits, ServeOptions, Server};
+use serve::{Limits, ServeOptions, Server, Token};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -11,12 +14,15 @@ use crate::agents::{Agent, AgentError};
 use crate::cli::{Durability, ServeArgs, TranscriptMode};
 use crate::output::line;
 use crate::store;
+use access::AccessError;
 
 /// Why the daemon did not start, or did not end well.
 #[derive(Debug)]
 pub(crate) enum ServeCommandError {
     /// The flags contradict each other; the text says how.
     Usage(String),
+    /// Others can reach the address, and no token keeps them out.
+    Unguarded(IpAddr),
     /// The socket, a folder or a signal failed.
     Io(String, io::Error),
     /// The daemon itself failed.
@@ -27,6 +33,11 @@ impl std::fmt::Display for ServeCommandError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Usage(text) => f.write_str(text),
+            Self::Unguarded(address) => write!(
+                f,
+                "{address} can be reached from other machines, so it needs a token: set TURND_TOKEN, name a --token-file, or let \
+                 --generate-token make one"
+            ),
             Self::Io(what, error) => write!(f, "{what}: {error}"),
             Self::Serve(error) => write!(f, "{error}"),
         }
@@ -34,6 +45,28 @@ impl std::fmt::Display for ServeCommandError {
 }
 
 impl std::error::Error for ServeCommandError {}
+
+impl ServeCommandError {
+    /// The exit status, as the help text lists them.
+    pub(crate) fn status(&self) -> u8 {
+        match self {
+            Self::Io(..) | Self::Serve(_) => 1,
+            Self::Usage(_) => 2,
+            // `EX_CONFIG` of the BSD convention: not what a restart mends.
+            Self::Unguarded(_) => 78,
+        }
+    }
+}
+
+impl From<AccessError> for ServeCommandError {
+    fn from(error: AccessError) -> Self {
+        match error {
+            AccessError::Unguarded(address) => Self::Unguarded(address),
+            AccessError::Usage(text) => Self::Usage(text),
+            AccessError::Io(what, error) => Self::Io(what, error),
+        }
+    }
+}
 
 impl From<AgentError> for ServeCommandError {
     fn from(error: AgentError) -> Self {
@@ -44,7 +77,8 @@ impl From<AgentError> for ServeCommandError {
 /// Serves until SIGTERM or SIGINT.
 pub(crate) async fn run(args: ServeArgs) -> Result<(), ServeCommandError> {
     let address = (args.hostname, args.port);
-    let options = options(args)?;
+    let access = access::decide(&args.access, args.hostname)?;
+    let options = options(args, access.token)?;
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| ServeCommandError::Io(format!("cannot listen on {}:{}", address.0, address.1), error))?;
@@ -52,27 +86,17 @@ pub(crate) async fn run(args: ServeArgs) -> Result<(), ServeCommandError> {
         listener.local_addr().map_err(|error| ServeCommandError::Io("cannot read the address".into(), error))?;
     let ended = ended().map_err(|error| ServeCommandError::Io("cannot watch for signals".into(), error))?;
     let server = Server::open(listener, options).await.map_err(ServeCommandError::Serve)?;
+    let unsaid = |error| ServeCommandError::Io("cannot write to stdout".into(), error);
+    if let Some(made) = access.made {
+        line(format_args!("turnd token {made}")).map_err(unsaid)?;
+    }
     // Said only now: whoever waits for this line may call at once.
-    line(format_args!("turnd listens on http://{bound}"))
-        .map_err(|error| ServeCommandError::Io("cannot write to stdout".into(), error))?;
+    line(format_args!("turnd listens on http://{bound}")).map_err(unsaid)?;
     server.run(ended).await;
     Ok(())
 }
 
-fn options(args: ServeArgs) -> Result<ServeOptions, ServeCommandError> {
-    if args.require_auth && args.token.is_none() {
-        return Err(ServeCommandError::Usage("--require-auth needs a token: --token or TURND_TOKEN".into()));
-    }
-    if !args.hostname.is_loopback() && args.token.is_none() {
-        let text = format!(
-            "{} can be reached from other machines, so it needs a token: --token or TURND_TOKEN",
-            args.hostname
-        );
-        return Err(ServeCommandError::Usage(text));
-    }
-    if args.token.as_deref().is_some_and(|token| token.trim().is_empty()) {
-        return Err(ServeCommandError::Usage("the token is empty".into()));
-    }
+fn options(args: ServeArgs, token: Option<Token>) -> Result<ServeOptions, ServeCommandError> {
     let own = own_program()?;
     let agent = Agent::parse(&args.agent, &own)?;
     let mode = args.transcript.unwrap_or(agent.mode);
@@ -85,9 +109,9 @@ fn options(args: ServeArgs) -> Result<ServeOptions, ServeCommandError> {
             TranscriptMode::Native => serve::Mode::Native,
         },
         agent: agent.argv,
-        token: args.token,
-        require_auth: args.require_auth,
-        allow_origins: args.allow_origin,
+        token,
+        require_auth: args.access.require_auth,
+        allow_origins: args.access.allow_origin,
         limits: Limits {
             max_sessions: args.limits.max_sessions,
             max_pending_prompts: args.limits.max_pending_prompts_per_session,

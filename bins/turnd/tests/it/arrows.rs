@@ -47,6 +47,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         &[
             "bytes",
             "clap",
+            "getrandom",
             "http-body-util",
             "hyper",
             "hyper-util",

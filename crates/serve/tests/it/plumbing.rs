@@ -58,8 +58,12 @@ async fn bodies_are_read_as_tolerantly_as_the_peer_reads_them() {
         ],
     )
     .await;
-    let text = daemon.ask_with(&prompt, &[("content-type", "text/plain")], r#"{"prompt":[{"type":"text"}]}"#).await;
+    let text = daemon
+        .ask_with(&prompt, &[("content-type", "application/octet-stream")], r#"{"prompt":[{"type":"text"}]}"#)
+        .await;
     assert_eq!(text.verdict(), "400 invalid_prompt", "what is not JSON is no body");
+    let form = daemon.ask_with(&prompt, &[("content-type", "text/plain")], r#"{"prompt":[{"type":"text"}]}"#).await;
+    assert_eq!(form.verdict(), "415 form_not_accepted", "what any web page could send is no body either");
     let huge = "x".repeat(11 * 1024 * 1024);
     assert_eq!(daemon.ask(&prompt, &huge).await.verdict(), "413 body_too_large");
     assert_eq!(daemon.ask(&prompt, &huge).await.json()["error"], "Request body too large (max 10 MB)");
@@ -101,7 +105,7 @@ async fn unknown_paths_and_methods_are_answered_in_json() {
 #[tokio::test]
 async fn the_wall_comes_before_everything_else() {
     let daemon = Daemon::with(|options| {
-        options.token = Some("secret".into());
+        options.token = serve::Token::new("secret").ok();
         options.allow_origins = vec!["http://app.example".into()];
     })
     .await;

@@ -28,8 +28,12 @@ doc:
 build:
     cargo build --release
 
-# The real agents, end to end; each recipe fetches its packages by itself.
-e2e: e2e-sdk-agent e2e-qwen
+# The real agents and the real client, end to end; each recipe fetches its packages by itself.
+e2e: e2e-sdk-agent e2e-qwen conformance
+
+# The peer's TypeScript client, unmodified, drives turnd.
+conformance: build
+    e2e/run conformance
 
 # The example agent of the official TypeScript SDK, recorded by turnd.
 e2e-sdk-agent: build

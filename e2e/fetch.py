@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts the real agents into .e2e at the top of the checkout: exact versions, nothing else, silent when they are there.
+"""Puts the real agents and the real client into .e2e at the top of the checkout: exact versions, nothing else, silent when they are there.
 
 The agents need Node 22; it comes as an npm package too, so that the machine's own Node does not matter. Optional
 packages (terminals, images, audio) are left out and no install script runs.
@@ -19,31 +19,38 @@ PACKAGES = {
     "@qwen-code/qwen-code": "0.24.4",
     NODE: "22.23.5",
 }
+# In a folder of its own: it brings another zod.
+CLIENT = {"@qwen-code/sdk": "0.1.14"}
 
 
-def installed(name):
+def installed(folder, name):
     try:
-        return json.loads((AGENTS / "node_modules" / name / "package.json").read_text())["version"]
+        return json.loads((folder / "node_modules" / name / "package.json").read_text())["version"]
     except (OSError, ValueError, KeyError):
         return None
+
+
+def install(folder, packages):
+    if all(installed(folder, name) == version for name, version in packages.items()):
+        return
+    folder.mkdir(exist_ok=True)
+    flags = ["--prefix", str(folder), "--save-exact", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund"]
+    wanted = [f"{name}@{version}" for name, version in packages.items()]
+    try:
+        command = ["npm", "install", "--loglevel=error", *flags, *wanted]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise FlowFailed("npm is needed to fetch the packages, and it is not on this machine") from None
+    missing = [name for name, version in packages.items() if installed(folder, name) != version]
+    if done.returncode or missing:
+        raise FlowFailed(f"npm could not fetch {', '.join(missing) or 'the packages'}:\n{done.stderr.strip()}")
 
 
 def fetch():
     if NODE is None:
         raise FlowFailed(f"no Node package is known for {platform.machine()}")
-    if all(installed(name) == version for name, version in PACKAGES.items()):
-        return
-    AGENTS.mkdir(exist_ok=True)
-    flags = ["--prefix", str(AGENTS), "--save-exact", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund"]
-    wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
-    try:
-        command = ["npm", "install", "--loglevel=error", *flags, *wanted]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-    except FileNotFoundError:
-        raise FlowFailed("npm is needed to fetch the agents, and it is not on this machine") from None
-    missing = [name for name, version in PACKAGES.items() if installed(name) != version]
-    if done.returncode or missing:
-        raise FlowFailed(f"npm could not fetch {', '.join(missing) or 'the agents'}:\n{done.stderr.strip()}")
+    install(AGENTS, PACKAGES)
+    install(AGENTS / "client", CLIENT)
 
 
 if __name__ == "__main__":

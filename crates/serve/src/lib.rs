@@ -42,6 +42,7 @@ mod sync;
 mod tasks;
 mod token;
 mod turn_status;
+mod wait;
 mod wall;
 mod wire;
 mod wiring;

@@ -57,6 +57,9 @@ pub const CWD_BYTES_MAX: usize = 4096;
 /// How long open connections may go on after the sessions are down, in milliseconds.
 pub const DRAIN_MS: u64 = 3_000;
 
+/// Longest wait that a poll may ask for, in milliseconds: below the minute after which proxies commonly give a silent request up.
+pub const POLL_WAIT_MS_MAX: u64 = 60_000;
+
 /// How long a connection task sleeps after an accept error that is not the peer's fault (out of descriptors), in milliseconds.
 pub const ACCEPT_BACKOFF_MS: u64 = 100;
 

@@ -75,6 +75,12 @@ impl Session {
         running.map(|turn| turn.running()).or_else(|| self.queue.get(prompt_id).map(Entry::queued))
     }
 
+    /// Whether the prompt waits or runs, its outcome not being out.
+    pub(crate) fn is_unfinished(&self, prompt_id: &str) -> bool {
+        let runs = self.turn.as_ref().is_some_and(|turn| !turn.over && *turn.entry.prompt_id == *prompt_id);
+        runs || self.queue.get(prompt_id).is_some()
+    }
+
     /// Takes an outcome that a poll put together. What is unfinished has no outcome, whatever the poll thinks.
     pub(crate) fn absorb(&mut self, ended: Ended) {
         if self.live(&ended.prompt_id).is_none() {

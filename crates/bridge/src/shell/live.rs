@@ -36,6 +36,8 @@ pub(super) struct Live {
     pub(super) outbox: Outbox,
     /// Something may be due earlier than the driver thinks.
     pub(super) alarm: Notify,
+    /// How many prompts have ended: whoever waits for one looks again when it changes.
+    pub(super) endings: watch::Sender<u64>,
     /// The session is over and its driver gone.
     pub(super) over: watch::Sender<bool>,
 }
@@ -76,7 +78,7 @@ impl Live {
 
     pub(super) fn step_locked(&self, state: &mut State, input: Input, at_ms: u64) -> Option<Reply> {
         let due = state.machine.due().map(|(at_ms, _)| at_ms);
-        let mut reply = None;
+        let (mut reply, mut endings) = (None, 0);
         for effect in state.machine.step(input, at_ms) {
             match effect {
                 Effect::RecordAdmission { prompt_id, at_ms } => {
@@ -85,13 +87,22 @@ impl Live {
                 Effect::RecordTerminal { prompt_id, terminal, at_ms } => {
                     let (session_id, prompt_id) = (self.id.as_str(), &*prompt_id);
                     self.ledger.ended(&Ending { session_id, prompt_id, terminal: &terminal, at_ms });
+                    endings += 1;
                 }
                 Effect::Reply(answer) => reply = Some(answer),
                 Effect::Publish(event) => self.publish(state, &event, at_ms),
                 Effect::Tell(tell) => self.tell(state, &tell),
                 Effect::EndStreams => state.bus.end(),
-                Effect::Forget => self.forget(),
+                Effect::Forget => {
+                    self.forget();
+                    // Nobody may wait on for a session that is gone, not even where a fault kept an outcome from being recorded.
+                    endings += 1;
+                }
             }
+        }
+        if endings > 0 {
+            // Whoever wakes takes the lock before it looks, and finds the whole step done.
+            self.endings.send_modify(|count| *count += endings);
         }
         if state.machine.due().map(|(at_ms, _)| at_ms) != due || state.machine.is_over() {
             self.alarm.notify_one();
@@ -129,6 +140,15 @@ impl Live {
     fn forget(&self) {
         if let Some(registry) = self.registry.upgrade() {
             registry.forget(&self.id);
+        }
+    }
+
+    /// Resolves when no prompt of this id is unfinished.
+    pub(super) async fn settled(&self, prompt_id: &str) {
+        let mut endings = self.endings.subscribe();
+        while self.state.lock().machine.is_unfinished(prompt_id) {
+            // The sender lives in `self`, so waiting cannot fail.
+            let _ = endings.changed().await;
         }
     }
 

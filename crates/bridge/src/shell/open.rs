@@ -196,6 +196,7 @@ impl Opened {
             state: Mutex::new(state),
             outbox: Outbox::default(),
             alarm: Notify::new(),
+            endings: watch::Sender::new(0),
             over: watch::Sender::new(false),
         });
         let now_ms = live.clock.now_ms();

@@ -201,6 +201,12 @@ impl Session {
         self.live.state.lock().machine.turn(prompt_id)
     }
 
+    /// Resolves when the prompt is not queued or running any more, at once if it never was. A session that ends settles all that
+    /// it holds. Any number may wait for one prompt; each is woken once an ending and costs nothing in between.
+    pub async fn settled(&self, prompt_id: &str) {
+        self.live.settled(prompt_id).await;
+    }
+
     /// Writes an outcome that the poll combined with the transcript back into the overlay. An unfinished prompt is left alone.
     pub fn absorb(&self, ended: Ended) {
         self.live.state.lock().machine.absorb(ended);

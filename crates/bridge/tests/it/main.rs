@@ -11,4 +11,5 @@ mod opening;
 mod permissions;
 mod prompts;
 mod streams;
+mod waiting;
 mod world;

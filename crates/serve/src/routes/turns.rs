@@ -1,5 +1,5 @@
 //! The poll (turn status seed). An answer that memory holds is given from memory; otherwise the transcript is read once, and what it
-//! adds is kept.
+//! adds is kept. With `wait_ms` it answers when the prompt has ended, or then, whichever comes first.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use crate::refusal::Refusal;
 use crate::reply::{Reply, ok};
 use crate::tasks::blocking;
 use crate::turn_status::{self, Newest, from_ledger, merged};
+use crate::wait;
 use crate::wire::Turn;
 
 /// Where an answer comes from that no transcript and no memory holds.
@@ -20,13 +21,20 @@ const LEDGER: &str = "ledger";
 
 /// `GET /session/:id/turns/:promptId`.
 pub(crate) async fn exact(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let wait = wait::asked(call.head.uri.query())?;
     let (session, _) = call.session_and_client()?;
     let prompt = call.matched.second();
+    wait::until_settled(&session, prompt, wait).await;
+    of_prompt(call.app, &session, prompt).await
+}
+
+/// What is known of one prompt now.
+async fn of_prompt(app: &Arc<App>, session: &Session, prompt: &str) -> Result<Reply, Refusal> {
     let view = session.turn(Some(prompt));
-    if let Some(reply) = from_memory(call.app, &session, &view) {
+    if let Some(reply) = from_memory(app, session, &view) {
         return Ok(reply);
     }
-    let read = read_record(call.app, &session, Some(prompt)).await;
+    let read = read_record(app, session, Some(prompt)).await;
     // The state may have moved while the disk was read, and a failed read must not answer for it either.
     let view = session.turn(Some(prompt));
     if let Some(live) = &view.live {
@@ -36,10 +44,10 @@ pub(crate) async fn exact(call: &Call<'_>) -> Result<Reply, Refusal> {
         Ok(record) => (record, None),
         Err(refusal) => (Scanned::default(), Some(refusal)),
     };
-    if let Some(ended) = combine(call.app, &session, view.overlay, record) {
+    if let Some(ended) = combine(app, session, view.overlay, record) {
         return Ok(ok(&Turn::ended(session.id(), &ended, None)));
     }
-    match read_ledger(call.app, &session, prompt).await {
+    match read_ledger(app, session, prompt).await {
         Some(ended) => Ok(ok(&Turn::ended(session.id(), &ended, Some(LEDGER)))),
         // What could not be searched does not show that there is nothing.
         None => Err(refusal.unwrap_or_else(|| Refusal::prompt_not_found(session.id(), prompt))),
@@ -48,8 +56,15 @@ pub(crate) async fn exact(call: &Call<'_>) -> Result<Reply, Refusal> {
 
 /// `GET /session/:id/turns/current`.
 pub(crate) async fn current(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let wait = wait::asked(call.head.uri.query())?;
     let (session, _) = call.session_and_client()?;
-    if let Some(reply) = from_memory(call.app, &session, &session.turn(None)) {
+    let view = session.turn(None);
+    if let (Some(wait), Some(live)) = (wait, &view.live) {
+        // What was current when the request came is what its sender waits for, whatever is current afterwards.
+        wait::until_settled(&session, &live.prompt_id, Some(wait)).await;
+        return of_prompt(call.app, &session, &live.prompt_id).await;
+    }
+    if let Some(reply) = from_memory(call.app, &session, &view) {
         return Ok(reply);
     }
     let read = read_record(call.app, &session, None).await;

@@ -12,6 +12,7 @@ mod cold_load;
 mod deadlines;
 mod events;
 mod lifecycle;
+mod long_poll;
 mod permissions;
 mod plumbing;
 mod prompts;

@@ -2,11 +2,18 @@
 //!
 //! The ledger knows which ids were admitted and, by its own rule, nothing of what was asked. What is needed to tell a repetition from
 //! another prompt of the same id lies beside it: one line for each chosen id, with a digest of the content, written before the
-//! admission. A line that takes itself back says that the admission was refused.
+//! admission. A line that takes itself back says that the admission was refused. Which session an id belongs to lies in files of the
+//! workspace, since an id is one prompt's whichever session is asked.
+//!
+//! A crash may come between any two of these lines. Then the id is its session's, the claim may be there, and no admission is: such a
+//! claim holds nobody up, and whoever sends the prompt again has it run, unless the transcript shows that it ran.
 
+mod dispatched;
 mod file;
+mod lines;
+mod owners;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -17,12 +24,15 @@ use thiserror::Error;
 use crate::layout::Layout;
 use crate::options::Durability;
 use crate::sync::lock;
+use dispatched::dispatched;
 use file::{Claim, ClaimFile};
+use owners::{Owned, Owners};
 
 /// The chosen ids of the live sessions, each session's read when the first one is chosen there.
 pub(crate) struct Chosen {
     layout: Layout,
     durability: Durability,
+    owners: Owners,
     sessions: Mutex<HashMap<String, Arc<Mutex<Known>>>>,
 }
 
@@ -53,8 +63,8 @@ pub(crate) enum Once {
 /// Why an id was not admitted.
 #[derive(Debug, Error)]
 pub(crate) enum OnceError {
-    /// It is taken, with other content or by a prompt whose content is not known.
-    #[error("prompt id is already in use with other content")]
+    /// It is taken: with other content, by a prompt whose content is not known, or in another session.
+    #[error("prompt id is already in use by another prompt")]
     Taken,
     /// That it is taken now cannot be written down.
     #[error("prompt id cannot be recorded: {0}")]
@@ -67,7 +77,8 @@ pub(crate) enum OnceError {
 impl Chosen {
     /// Nothing is read yet.
     pub(crate) fn new(layout: Layout, durability: Durability) -> Self {
-        Self { layout, durability, sessions: Mutex::default() }
+        let owners = Owners::new(layout.prompt_id_owners(), durability);
+        Self { layout, durability, owners, sessions: Mutex::default() }
     }
 
     /// Whether the ids of a session have been read.
@@ -81,20 +92,49 @@ impl Chosen {
     /// When its files cannot be read: then no id may be said to be new.
     pub(crate) fn load(&self, session: &str, ledger: &Ledger) -> io::Result<()> {
         let file = ClaimFile::new(self.layout.prompt_ids(session), self.durability);
-        let mut ids = HashMap::new();
+        let mut claimed = HashMap::new();
         for Claim { prompt_id, content, withdrawn } in file.read()? {
-            let key = digest(&[&prompt_id]);
-            if withdrawn {
-                ids.remove(&key);
-            } else {
-                ids.insert(key, Entry { content: Some(content), receipt: None });
+            match withdrawn {
+                true => drop(claimed.remove(&prompt_id)),
+                false => drop(claimed.insert(prompt_id, content)),
             }
         }
+        let mut ids = HashMap::new();
         for record in ledger.read().map_err(io::Error::other)?.records {
-            ids.entry(digest(&[&record.prompt_id])).or_insert_with(Entry::default);
+            let content = claimed.remove(&record.prompt_id);
+            let entry = ids.entry(digest(&[&record.prompt_id])).or_insert_with(Entry::default);
+            entry.content = entry.content.or(content);
         }
+        self.keep_dispatched(session, claimed, &mut ids)?;
         lock(&self.sessions).entry(session.to_owned()).or_insert_with(|| Arc::new(Mutex::new(Known { file, ids })));
         Ok(())
+    }
+
+    /// Of claims without an admission, those whose prompts may have reached the agent are taken. The others never were prompts.
+    fn keep_dispatched(
+        &self,
+        session: &str,
+        claimed: HashMap<String, u128>,
+        ids: &mut HashMap<u128, Entry>,
+    ) -> io::Result<()> {
+        if claimed.is_empty() {
+            return Ok(());
+        }
+        let wanted: HashSet<String> = claimed.keys().cloned().collect();
+        let dispatched = dispatched(&self.layout.transcript(session), &wanted)?;
+        for (prompt_id, content) in claimed.into_iter().filter(|(prompt_id, _)| dispatched.may_have(prompt_id)) {
+            ids.insert(digest(&[&prompt_id]), Entry { content: Some(content), receipt: None });
+        }
+        Ok(())
+    }
+
+    /// What an id means in a session whose ids have been read, without admitting anything: none when it is new there.
+    ///
+    /// # Errors
+    /// [`OnceError::Taken`].
+    pub(crate) fn known(&self, session: &str, prompt_id: &str, content: u128) -> Result<Option<Once>, OnceError> {
+        let known = lock(&self.sessions).get(session).cloned();
+        known.map_or(Ok(None), |known| lock(&known).repeated(prompt_id, content))
     }
 
     /// Admits a prompt under a chosen id unless the id is taken. Copies that arrive at once wait for each other here.
@@ -112,22 +152,24 @@ impl Chosen {
             return Err(OnceError::Unwritable(io::Error::other("the session's ids were not read")));
         };
         let mut known = lock(&known);
-        let key = digest(&[prompt_id]);
-        match known.ids.get(&key) {
-            Some(entry) if entry.content == Some(content) => return Ok(Once::Repeated(entry.receipt.clone())),
-            Some(_) => return Err(OnceError::Taken),
-            None => {}
+        if let Some(repeated) = known.repeated(prompt_id, content)? {
+            return Ok(repeated);
+        }
+        if self.owners.claim(prompt_id, session)? == Owned::Elsewhere {
+            return Err(OnceError::Taken);
         }
         known.file.append(&Claim { prompt_id: prompt_id.to_owned(), content, withdrawn: false })?;
         match admit() {
             Ok(receipt) => {
-                known.ids.insert(key, Entry { content: Some(content), receipt: Some(receipt.clone()) });
+                known
+                    .ids
+                    .insert(digest(&[prompt_id]), Entry { content: Some(content), receipt: Some(receipt.clone()) });
                 Ok(Once::Admitted(receipt))
             }
             Err(error) => {
-                if let Err(failure) =
-                    known.file.append(&Claim { prompt_id: prompt_id.to_owned(), content, withdrawn: true })
-                {
+                let withdrawn = Claim { prompt_id: prompt_id.to_owned(), content, withdrawn: true };
+                let freed = known.file.append(&withdrawn).and_then(|()| self.owners.release(prompt_id, session));
+                if let Err(failure) = freed {
                     tracing::warn!(session, prompt = prompt_id, error = %failure, "a refused id stays taken after a restart");
                 }
                 Err(error.into())
@@ -152,6 +194,17 @@ impl Chosen {
     /// Forgets sessions that are not live any more.
     pub(crate) fn retain(&self, live: impl Fn(&str) -> bool) {
         lock(&self.sessions).retain(|session, _| live(session));
+    }
+}
+
+impl Known {
+    /// The answer to an id that is taken.
+    fn repeated(&self, prompt_id: &str, content: u128) -> Result<Option<Once>, OnceError> {
+        match self.ids.get(&digest(&[prompt_id])) {
+            Some(entry) if entry.content == Some(content) => Ok(Some(Once::Repeated(entry.receipt.clone()))),
+            Some(_) => Err(OnceError::Taken),
+            None => Ok(None),
+        }
     }
 }
 

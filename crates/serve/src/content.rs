@@ -6,16 +6,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::body::Fields;
-use crate::identity::is_token;
+use crate::identity::is_prompt_id;
 use crate::limits::{MEDIA_BLOCKS_MAX, PROMPT_NESTING_MAX};
 use crate::refusal::Refusal;
 
 /// Keys that are ours; every other key travels to the agent.
 const OWN_KEYS: [&str; 7] =
     ["prompt", "promptId", "deadlineMs", "runDeadlineMs", "eventDetailMode", "delivery", "retry"];
-
-/// A name of the turn routes, which no prompt can have.
-const RESERVED_ID: &str = "current";
 
 /// A prompt's body that passed every check.
 #[derive(Debug, PartialEq, Eq)]
@@ -158,7 +155,7 @@ fn check_modes(fields: &Fields<'_>) -> Result<(), Refusal> {
 fn prompt_id(fields: &Fields<'_>) -> Result<Option<String>, Refusal> {
     let Some(raw) = fields.get("promptId") else { return Ok(None) };
     match serde_json::from_str::<String>(raw.get()) {
-        Ok(id) if is_token(&id) && id != RESERVED_ID => Ok(Some(id)),
+        Ok(id) if is_prompt_id(&id) => Ok(Some(id)),
         _ => Err(Refusal::bad_request(
             "invalid_prompt_id",
             "`promptId` must match [A-Za-z0-9._:-]{1,128} and not be `current` when provided",

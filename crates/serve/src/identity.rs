@@ -14,6 +14,11 @@ pub(crate) fn is_token(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte))
 }
 
+/// Whether a caller may choose `text` for its prompt: a token, and not the word by which the path names whatever is current.
+pub(crate) fn is_prompt_id(text: &str) -> bool {
+    is_token(text) && text != "current"
+}
+
 /// Whether `text` is a UUID of version 1 to 5 of the RFC's variant, in either case.
 pub(crate) fn is_uuid(text: &str) -> bool {
     let bytes = text.as_bytes();

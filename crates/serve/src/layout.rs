@@ -35,6 +35,11 @@ impl Layout {
         self.chats.join(format!("{session}.prompt-ids"))
     }
 
+    /// The folder that tells which session each such id was chosen in.
+    pub(crate) fn prompt_id_owners(&self) -> PathBuf {
+        self.chats.with_file_name("turnd-prompt-ids")
+    }
+
     /// The lock of the daemon that serves this workspace from this store.
     pub(crate) fn daemon_lock(&self) -> PathBuf {
         self.chats.with_file_name("turnd.lock")

@@ -18,6 +18,7 @@ mod desk;
 mod dispatch;
 mod history;
 mod hosts;
+mod idempotency;
 mod identity;
 mod journal;
 mod layout;

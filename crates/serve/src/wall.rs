@@ -22,8 +22,9 @@ const SELF_NAMES: [&str; 4] = ["127.0.0.1", "localhost", "[::1]", "host.docker.i
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 const ALLOW_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PATCH, DELETE, OPTIONS");
-const ALLOW_HEADERS: HeaderValue =
-    HeaderValue::from_static("Authorization, Content-Type, X-Qwen-Client-Id, Last-Event-ID, X-Qwen-Event-Epoch");
+const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
+    "Authorization, Content-Type, Idempotency-Key, X-Qwen-Client-Id, Last-Event-ID, X-Qwen-Event-Epoch",
+);
 const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static("Retry-After, X-Qwen-Event-Epoch, X-Qwen-SSE-Stream-Id");
 const MAX_AGE: HeaderValue = HeaderValue::from_static("86400");
 

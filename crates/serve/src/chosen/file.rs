@@ -1,12 +1,11 @@
-//! The file of chosen ids: one JSON line for each claim, appended in one write behind a sealed tail.
+//! The claims of one session: one JSON line for each, appended before the admission that it is for.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::lines::Lines;
 use crate::options::Durability;
 
 /// One line: the id is taken, or, withdrawn, free again.
@@ -32,55 +31,35 @@ struct Line {
 /// Where a session's claims lie.
 #[derive(Debug)]
 pub(crate) struct ClaimFile {
-    path: PathBuf,
-    durability: Durability,
+    lines: Lines,
 }
 
 impl ClaimFile {
     /// Touches nothing.
     pub(crate) fn new(path: PathBuf, durability: Durability) -> Self {
-        Self { path, durability }
+        Self { lines: Lines::new(path, durability) }
     }
 
-    /// All claims in order. Lines that are none, such as a torn one, are skipped; no file is no claim.
+    /// All claims in order. Lines that are none are skipped; no file is no claim.
     ///
     /// # Errors
     /// When the file is there and cannot be read.
     pub(crate) fn read(&self) -> io::Result<Vec<Claim>> {
-        let mut bytes = Vec::new();
-        match transcript::open_regular(&self.path) {
-            Ok(mut file) => file.read_to_end(&mut bytes)?,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        Ok(bytes.split(|byte| *byte == b'\n').filter_map(parse).collect())
+        self.lines.read(parse)
     }
 
     /// Appends a claim.
     ///
     /// # Errors
-    /// When it is not in the file afterwards, or, with [`Durability::Fsync`], not certain to stay there.
+    /// See [`Lines::append`].
     pub(crate) fn append(&self, claim: &Claim) -> io::Result<()> {
-        if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path)?;
-        let seal = if ends_torn(&mut file)? { "\n" } else { "" };
         let line = Line {
             v: 1,
             prompt_id: claim.prompt_id.clone(),
             content: format!("{:032x}", claim.content),
             withdrawn: claim.withdrawn,
         };
-        let text = format!("{seal}{}\n", serde_json::to_string(&line)?);
-        let written = file.write(text.as_bytes())?;
-        if written < text.len() {
-            return Err(io::Error::new(ErrorKind::WriteZero, "only a part of the line was written"));
-        }
-        match self.durability {
-            Durability::Process => Ok(()),
-            Durability::Fsync => file.sync_data(),
-        }
+        self.lines.append(&serde_json::to_string(&line)?)
     }
 }
 
@@ -88,17 +67,6 @@ fn parse(line: &[u8]) -> Option<Claim> {
     let line: Line = serde_json::from_slice(line).ok()?;
     let content = u128::from_str_radix(&line.content, 16).ok()?;
     (line.v == 1).then_some(Claim { prompt_id: line.prompt_id, content, withdrawn: line.withdrawn })
-}
-
-/// Whether the file ends inside a line.
-fn ends_torn(file: &mut File) -> io::Result<bool> {
-    if file.metadata()?.len() == 0 {
-        return Ok(false);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use hyper::StatusCode;
 use crate::chosen::{Once, OnceError, digest};
 use crate::content::{self, Content};
 use crate::dispatch::{Call, registered};
+use crate::idempotency;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, json, no_content};
 use crate::routes::pending::not_open;
@@ -17,19 +18,32 @@ use crate::wire::Admitted;
 /// `POST /session/:id/prompt`.
 pub(crate) async fn admit(call: &Call<'_>) -> Result<Reply, Refusal> {
     let client = call.client_id()?;
-    let content = content::parse(&call.fields)?;
+    let mut content = content::parse(&call.fields)?;
+    content.prompt_id = idempotency::chosen_id(content.prompt_id, &call.head.headers)?;
     let id = call.session_id();
-    if call.app.desk.is_closing(&id) {
+    let is_closing = call.app.desk.is_closing(&id);
+    let session = match call.app.session(&id) {
+        Err(_) if is_closing => return Err(Refusal::archiving(&id)),
+        session => session?,
+    };
+    registered(&session, client)?;
+    let chosen = content.prompt_id.clone();
+    let prompt = prompt(call, &session, client, content);
+    if let Some(prompt_id) = &chosen
+        && let Some(reply) = replayed(call, &session, prompt_id, &prompt).await?
+    {
+        // Whatever keeps a new prompt out does not take back what was admitted.
+        return Ok(reply);
+    }
+    if is_closing {
         return Err(Refusal::archiving(&id));
     }
-    let session = call.app.session(&id)?;
-    registered(&session, client)?;
     if !call.app.sink.has_room(&id) {
         return Err(no_room());
     }
-    match content.prompt_id.clone() {
-        Some(prompt_id) => admit_once(call, &session, &prompt_id, prompt(call, &session, client, content)).await,
-        None => match session.admit(prompt(call, &session, client, content)) {
+    match chosen {
+        Some(prompt_id) => admit_once(call, &session, &prompt_id, prompt),
+        None => match session.admit(prompt) {
             Ok(receipt) => {
                 call.app.chosen.note(&id, &receipt.prompt_id);
                 Ok(accepted(&receipt, false))
@@ -39,37 +53,64 @@ pub(crate) async fn admit(call: &Call<'_>) -> Result<Reply, Refusal> {
     }
 }
 
-/// Admission under an id that the caller chose: it runs once, however often it is sent.
-async fn admit_once(call: &Call<'_>, session: &Session, prompt_id: &str, prompt: Prompt) -> Result<Reply, Refusal> {
+/// The answer to a prompt that was admitted under this id before; none when the id is new to the session. Its ids have been read then.
+async fn replayed(
+    call: &Call<'_>,
+    session: &Session,
+    prompt_id: &str,
+    prompt: &Prompt,
+) -> Result<Option<Reply>, Refusal> {
     let chosen = &call.app.chosen;
     if !chosen.is_loaded(session.id()) {
         let (app, id) = (Arc::clone(call.app), session.id().to_owned());
         let loaded = blocking(move || app.chosen.load(&id, &app.sink.ledger(&id))).await;
         loaded.ok_or_else(Refusal::internal)?.map_err(|error| unreadable(session.id(), &error))?;
     }
+    match chosen.known(session.id(), prompt_id, content_digest(prompt)) {
+        Ok(once) => Ok(once.map(|once| answered(session, prompt_id, once))),
+        Err(error) => Err(not_admitted(session, prompt_id, error)),
+    }
+}
+
+/// Admission under an id that the caller chose: it runs once, however often it is sent.
+fn admit_once(call: &Call<'_>, session: &Session, prompt_id: &str, prompt: Prompt) -> Result<Reply, Refusal> {
     if is_taken_elsewhere(call, session, prompt_id) {
         return Err(id_conflict(session.id(), prompt_id));
     }
-    // What is asked, and not how long its caller waits for it: the limits of the first copy stay.
-    let digest = digest(&[&prompt.content, prompt.extra.as_deref().unwrap_or_default()]);
-    match chosen.once(session.id(), prompt_id, digest, || session.admit(prompt)) {
-        Ok(Once::Admitted(receipt)) => Ok(accepted(&receipt, false)),
-        Ok(Once::Repeated(Some(receipt))) => Ok(accepted(&receipt, true)),
-        Ok(Once::Repeated(None)) => Ok(accepted(&receipt_now(session, prompt_id), true)),
+    let digest = content_digest(&prompt);
+    match call.app.chosen.once(session.id(), prompt_id, digest, || session.admit(prompt)) {
+        Ok(once) => Ok(answered(session, prompt_id, once)),
         // The bridge knows it from a life of the session that we did not see: from its overlay.
         Err(OnceError::Refused(AdmitError::Known { first, same_content: true })) => Ok(accepted(&first, true)),
-        Err(OnceError::Taken | OnceError::Refused(AdmitError::Known { .. })) => {
-            Err(id_conflict(session.id(), prompt_id))
-        }
-        Err(OnceError::Refused(error)) => Err(refused(session.id(), error)),
-        Err(OnceError::Unwritable(error)) => {
+        Err(error) => Err(not_admitted(session, prompt_id, error)),
+    }
+}
+
+/// What is asked, and not how long its caller waits for it: the limits of the first copy stay.
+fn content_digest(prompt: &Prompt) -> u128 {
+    digest(&[&prompt.content, prompt.extra.as_deref().unwrap_or_default()])
+}
+
+fn answered(session: &Session, prompt_id: &str, once: Once) -> Reply {
+    match once {
+        Once::Admitted(receipt) => accepted(&receipt, false),
+        Once::Repeated(Some(receipt)) => accepted(&receipt, true),
+        Once::Repeated(None) => accepted(&receipt_now(session, prompt_id), true),
+    }
+}
+
+fn not_admitted(session: &Session, prompt_id: &str, error: OnceError) -> Refusal {
+    match error {
+        OnceError::Taken | OnceError::Refused(AdmitError::Known { .. }) => id_conflict(session.id(), prompt_id),
+        OnceError::Refused(error) => refused(session.id(), error),
+        OnceError::Unwritable(error) => {
             tracing::error!(session = session.id(), %error, "a chosen prompt id cannot be recorded");
-            Err(no_room())
+            no_room()
         }
     }
 }
 
-/// Whether another live session knows a prompt of this id.
+/// Whether another live session knows a prompt of this id, also one whose id the daemon made.
 fn is_taken_elsewhere(call: &Call<'_>, session: &Session, prompt_id: &str) -> bool {
     call.app.bridge.sessions().iter().filter(|other| other.id() != session.id()).any(|other| {
         let view = other.turn(Some(prompt_id));

@@ -11,6 +11,7 @@ mod peer;
 mod cold_load;
 mod deadlines;
 mod events;
+mod idempotency;
 mod lifecycle;
 mod long_poll;
 mod permissions;

@@ -1,0 +1,172 @@
+//! Whose an id is: which session of the workspace it was chosen in, live or not, in this life of the daemon or an earlier one.
+//!
+//! The ids lie in 4,096 small files, each id in the one that its digest names, so that to ask costs the reading of one file, however
+//! many sessions there were, and nothing is held in memory. With a million ids a file has some 30 KB.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+
+use super::digest;
+use super::lines::Lines;
+use crate::options::Durability;
+use crate::sync::lock;
+
+/// Files the ids are spread over: few enough for a folder, many enough that each stays small.
+const FILES: u128 = 4096;
+/// Locks the files share. Two ids seldom meet, and an admission holds one only while it reads and writes a line.
+const LOCKS: usize = 64;
+
+/// The owners of all chosen ids of one workspace.
+pub(super) struct Owners {
+    folder: PathBuf,
+    durability: Durability,
+    locks: [Mutex<()>; LOCKS],
+}
+
+/// What came of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owned {
+    /// The id is this session's, now or since before.
+    Here,
+    /// It is another session's.
+    Elsewhere,
+}
+
+/// One line: the id belongs to the session, or, withdrawn, to nobody.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    v: u8,
+    prompt_id: String,
+    session_id: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    withdrawn: bool,
+}
+
+impl Owners {
+    /// Touches nothing.
+    pub(super) fn new(folder: PathBuf, durability: Durability) -> Self {
+        Self { folder, durability, locks: [const { Mutex::new(()) }; LOCKS] }
+    }
+
+    /// Makes an id the session's unless it is another one's. Blocks for one small file.
+    ///
+    /// # Errors
+    /// When that cannot be read or written down: then the id may be said to be nobody's.
+    pub(super) fn claim(&self, prompt_id: &str, session_id: &str) -> io::Result<Owned> {
+        let file = file_of(prompt_id);
+        let _held = lock(&self.locks[file % LOCKS]);
+        let lines = self.lines(file);
+        match owner(&lines, prompt_id)? {
+            Some(owner) if owner == session_id => Ok(Owned::Here),
+            Some(_) => Ok(Owned::Elsewhere),
+            None => write(&lines, prompt_id, session_id, false).map(|()| Owned::Here),
+        }
+    }
+
+    /// Takes back what the session claimed.
+    ///
+    /// # Errors
+    /// When that cannot be written down: the id stays the session's.
+    pub(super) fn release(&self, prompt_id: &str, session_id: &str) -> io::Result<()> {
+        let file = file_of(prompt_id);
+        let _held = lock(&self.locks[file % LOCKS]);
+        write(&self.lines(file), prompt_id, session_id, true)
+    }
+
+    fn lines(&self, file: usize) -> Lines {
+        Lines::new(self.folder.join(format!("{file:03x}")), self.durability)
+    }
+}
+
+/// The number of the file that an id lies in.
+fn file_of(prompt_id: &str) -> usize {
+    let digest = digest(&[prompt_id]);
+    let folded = (digest ^ digest >> 64 ^ digest >> 96) % FILES;
+    usize::try_from(folded).unwrap_or(0)
+}
+
+fn owner(lines: &Lines, prompt_id: &str) -> io::Result<Option<String>> {
+    let parse = |bytes: &[u8]| serde_json::from_slice::<Line>(bytes).ok().filter(|line| line.v == 1);
+    let own = lines.read(parse)?.into_iter().rfind(|line| line.prompt_id == prompt_id);
+    Ok(own.filter(|line| !line.withdrawn).map(|line| line.session_id))
+}
+
+fn write(lines: &Lines, prompt_id: &str, session_id: &str, withdrawn: bool) -> io::Result<()> {
+    let line = Line { v: 1, prompt_id: prompt_id.to_owned(), session_id: session_id.to_owned(), withdrawn };
+    lines.append(&serde_json::to_string(&line)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn owners(folder: &tempfile::TempDir) -> Owners {
+        Owners::new(folder.path().join("deep/prompt-ids"), Durability::Fsync)
+    }
+
+    #[test]
+    fn an_id_belongs_to_the_session_that_claimed_it_first_in_this_life_and_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let life = owners(&folder);
+        assert_eq!(life.claim("a", "s").unwrap(), Owned::Here);
+        assert_eq!(
+            life.claim("a", "s").unwrap(),
+            Owned::Here,
+            "a crash may have come between the claim and its admission"
+        );
+        assert_eq!(life.claim("a", "t").unwrap(), Owned::Elsewhere);
+        assert_eq!(owners(&folder).claim("a", "t").unwrap(), Owned::Elsewhere);
+        assert_eq!(owners(&folder).claim("b", "t").unwrap(), Owned::Here);
+    }
+
+    #[test]
+    fn an_id_that_was_given_back_is_free_for_any_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let life = owners(&folder);
+        life.claim("a", "s").unwrap();
+        life.release("a", "s").unwrap();
+        assert_eq!(life.claim("a", "t").unwrap(), Owned::Here);
+        assert_eq!(life.claim("a", "s").unwrap(), Owned::Elsewhere);
+    }
+
+    #[test]
+    fn of_many_who_claim_at_once_one_owns() {
+        let folder = tempfile::tempdir().unwrap();
+        let life = owners(&folder);
+        let here = std::thread::scope(|scope| {
+            let claims: Vec<_> = (0..16)
+                .map(|number| {
+                    scope.spawn({
+                        let life = &life;
+                        move || life.claim("a", &format!("s{number}"))
+                    })
+                })
+                .collect();
+            claims.into_iter().map(|claim| claim.join().unwrap().unwrap()).filter(|owned| *owned == Owned::Here).count()
+        });
+        assert_eq!(here, 1);
+    }
+
+    #[test]
+    fn a_claim_that_cannot_be_written_is_no_claim() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("deep"), "in the way").unwrap();
+        assert!(owners(&folder).claim("a", "s").is_err());
+    }
+
+    #[test]
+    fn ids_are_spread_evenly() {
+        let mut files = HashMap::new();
+        for number in 0..40_960 {
+            *files.entry(file_of(&format!("job-{number}"))).or_insert(0) += 1;
+        }
+        let most = files.values().max().copied().unwrap_or(0);
+        assert!(files.len() > 3_900 && most < 40, "{} files, {most} ids in one", files.len());
+    }
+}

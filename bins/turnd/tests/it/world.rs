@@ -81,11 +81,6 @@ impl World {
         Connection::open(self.daemon.address).try_call(method, path, body).map(|(status, _)| status)
     }
 
-    /// Where the daemon listens now.
-    pub(crate) fn address(&self) -> std::net::SocketAddr {
-        self.daemon.address
-    }
-
     /// The daemon's process.
     pub(crate) fn pid(&self) -> u32 {
         self.daemon.child.id()

@@ -113,6 +113,7 @@ where
     match call.matched.route {
         Route::Health => Ok(routes::health::get(&call)),
         Route::Capabilities => Ok(routes::capabilities::get(&call)),
+        Route::Openapi => Ok(routes::openapi::get()),
         Route::CreateSession => routes::session::create(&call).await,
         Route::CloseSession => routes::session::close(&call).await,
         Route::Status => routes::session::status(&call),

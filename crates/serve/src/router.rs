@@ -12,6 +12,7 @@ use crate::refusal::Refusal;
 pub(crate) enum Route {
     Health,
     Capabilities,
+    Openapi,
     CreateSession,
     CloseSession,
     Status,
@@ -65,6 +66,7 @@ impl Matched<'_> {
 const TABLE: &[Entry] = &[
     entry("/health", &[(Method::GET, Route::Health)], "GET, HEAD"),
     entry("/capabilities", &[(Method::GET, Route::Capabilities)], "GET, HEAD"),
+    entry("/openapi.json", &[(Method::GET, Route::Openapi)], "GET, HEAD"),
     entry("/session", &[(Method::POST, Route::CreateSession)], "POST"),
     entry("/session/{id}", &[(Method::DELETE, Route::CloseSession)], "DELETE"),
     entry("/session/{id}/status", &[(Method::GET, Route::Status)], "GET, HEAD"),
@@ -138,6 +140,12 @@ fn decode(segment: &str) -> Result<Cow<'_, str>, Refusal> {
 
 fn unknown(method: &Method, path: &str) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "route_not_found", format!("Cannot {method} {path}"))
+}
+
+/// Every route as `METHOD path`, for whoever compares.
+#[cfg(test)]
+pub(crate) fn routes() -> impl Iterator<Item = String> {
+    TABLE.iter().flat_map(|entry| entry.methods.iter().map(|(method, _)| format!("{method} {}", entry.path)))
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
             "matchit",
             "percent-encoding",
             "serde",
+            "serde-saphyr",
             "serde_json",
             "subtle",
             "thiserror",

@@ -10,6 +10,7 @@ use crate::reply::{Reply, ok};
 const TAGS: &[&str] = &[
     "health",
     "capabilities",
+    "openapi",
     "session_create",
     "session_id_override",
     "session_scope_override",

@@ -5,6 +5,7 @@ pub(crate) mod capabilities;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod load;
+pub(crate) mod openapi;
 pub(crate) mod pending;
 pub(crate) mod permission;
 pub(crate) mod prompt;

@@ -1,0 +1,151 @@
+//! The document says neither more nor less than the code does.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::DOCUMENT;
+use crate::router;
+
+fn document() -> Value {
+    serde_json::from_slice(DOCUMENT).unwrap()
+}
+
+#[test]
+fn every_route_stands_in_the_document_and_no_other_does() {
+    let document = document();
+    let paths = document["paths"].as_object().unwrap();
+    let written = paths.iter().flat_map(|(path, item)| {
+        let methods = item.as_object().unwrap().keys().filter(|key| *key != "parameters");
+        methods.map(move |method| format!("{} {path}", method.to_uppercase()))
+    });
+    let written: BTreeSet<String> = written.collect();
+    assert_eq!(written, router::routes().collect());
+}
+
+#[test]
+fn every_parameter_of_a_path_is_described_under_its_name() {
+    let document = document();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let named: BTreeSet<&str> =
+            path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+        let parameters = item["parameters"].as_array().cloned().unwrap_or_default();
+        let described: Vec<&Value> = parameters.iter().map(|parameter| target(&document, parameter)).collect();
+        let described: BTreeSet<&str> =
+            described.iter().filter(|one| one["in"] == "path").filter_map(|one| one["name"].as_str()).collect();
+        assert_eq!(described, named, "{path}");
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    let document = document();
+    each(&document, &mut |value| {
+        if value.get("$ref").is_some_and(Value::is_string) {
+            assert!(!target(&document, value).is_null(), "{value}");
+        }
+    });
+}
+
+/// The refusals of one answer are told apart by their codes; a client branches on them.
+#[test]
+fn every_error_code_of_the_code_stands_in_the_document_and_no_other_does() {
+    let document = document();
+    let mut written = BTreeSet::new();
+    each(&document["paths"], &mut |value| collect_codes(value, &mut written));
+    each(&document["components"]["responses"], &mut |value| collect_codes(value, &mut written));
+    assert_eq!(written, codes_of_the_sources());
+}
+
+/// What a reference leads to, or the value itself.
+fn target<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
+    match value.get("$ref").and_then(Value::as_str) {
+        Some(reference) => document.pointer(reference.strip_prefix('#').unwrap()).unwrap_or(&Value::Null),
+        None => value,
+    }
+}
+
+/// Shows `look` a value and everything in it.
+fn each<'d>(value: &'d Value, look: &mut dyn FnMut(&'d Value)) {
+    look(value);
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| each(item, look)),
+        Value::Object(fields) => fields.values().for_each(|field| each(field, look)),
+        _ => {}
+    }
+}
+
+fn collect_codes(value: &Value, codes: &mut BTreeSet<String>) {
+    for listed in [&value["properties"]["code"]["enum"], &value["x-codes"]] {
+        let words = listed.as_array().into_iter().flatten();
+        codes.extend(words.map(|word| word.as_str().unwrap().to_owned()));
+    }
+}
+
+/// The first word in quotes behind each of these is an error code.
+const CODE_COMES_NEXT: &[&str] = &[
+    "Refusal::new(",
+    "Refusal::bad_request(",
+    "Refusal::conflict(",
+    "Self::new(",
+    "Self::bad_request(",
+    "Self::conflict(",
+    "replay_mode(fields, \"liveReplayMode\",",
+    "replay_mode(fields, \"compactedReplayMode\",",
+    "deadline(fields, \"runDeadlineMs\",",
+    "deadline(fields, \"deadlineMs\",",
+];
+
+/// Codes that a crate below gives, and the file where they stand.
+const CODES_FROM_BELOW: &[(&str, &[&str])] = &[
+    (
+        "transcript/src/snapshot.rs",
+        &[
+            "invalid_transcript_cursor",
+            "transcript_page_too_large",
+            "transcript_snapshot_unavailable",
+            "transcript_too_large",
+            "transcript_unreadable",
+        ],
+    ),
+    ("bridge/src/shell/open.rs", &["agent_protocol_unsupported", "init_timeout", "session_restore_timeout"]),
+];
+
+fn codes_of_the_sources() -> BTreeSet<String> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut codes = BTreeSet::new();
+    for path in sources(&crates.join("serve/src")) {
+        let text = fs::read_to_string(path).unwrap();
+        let shipped = text.split("#[cfg(test)]").next().unwrap();
+        codes.extend(CODE_COMES_NEXT.iter().flat_map(|before| shipped.split(before).skip(1)).filter_map(code_at));
+    }
+    for (file, below) in CODES_FROM_BELOW {
+        let text = fs::read_to_string(crates.join(file)).unwrap();
+        for code in *below {
+            assert!(text.contains(&format!("\"{code}\"")), "{file} gives {code} no more");
+            codes.insert((*code).to_owned());
+        }
+    }
+    codes
+}
+
+/// The code among the first arguments: a word in quotes, before which at most a status stands.
+fn code_at(arguments: &str) -> Option<String> {
+    let (before, rest) = arguments.split_once('"')?;
+    let only_a_status =
+        before.trim().trim_end_matches(',').rsplit("::").next()?.bytes().all(|byte| !byte.is_ascii_lowercase());
+    let (word, _) = rest.split_once('"')?;
+    let is_code = word.contains('_') && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+        || word == "unauthorized";
+    (only_a_status && is_code).then(|| word.to_owned())
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|end| end == "rs") && !path.ends_with("tests.rs"))
+        .collect()
+}

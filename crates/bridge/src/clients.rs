@@ -1,6 +1,7 @@
 //! Who uses a session (wire specification, section 4).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use crate::limits::CLIENTS_MAX;
 
@@ -18,15 +19,21 @@ struct Registration {
 
 impl Clients {
     /// Counts a registered client again, or registers `fresh`: unknown ids are replaced, so that nobody takes another's by name.
-    pub(crate) fn register(&mut self, client_id: Option<&str>, fresh: String, at_ms: u64) -> String {
+    /// Gives the client's id, and the client that made room for it.
+    pub(crate) fn register(&mut self, client_id: Option<&str>, fresh: String, at_ms: u64) -> (String, Option<String>) {
         if let Some((id, registration)) = client_id.and_then(|id| Some((id, self.registered.get_mut(id)?))) {
             registration.count += 1;
             registration.seen_at_ms = at_ms;
-            return id.to_owned();
+            return (id.to_owned(), None);
         }
-        self.make_room();
+        let gone = self.make_room();
         self.registered.insert(fresh.clone(), Registration { count: 1, seen_at_ms: at_ms });
-        fresh
+        (fresh, gone)
+    }
+
+    /// Who is registered.
+    pub(crate) fn ids(&self) -> BTreeSet<Arc<str>> {
+        self.registered.keys().map(|id| id.as_str().into()).collect()
     }
 
     pub(crate) fn is_registered(&self, client_id: &str) -> bool {
@@ -39,28 +46,29 @@ impl Clients {
         }
     }
 
-    /// Takes one registration back; the last one taken back unregisters the client.
-    pub(crate) fn detach(&mut self, client_id: &str) {
-        if let Some(registration) = self.registered.get_mut(client_id) {
-            registration.count -= 1;
-            if registration.count == 0 {
-                self.registered.remove(client_id);
-            }
+    /// Takes one registration back; the last one taken back unregisters the client, which is then gone.
+    pub(crate) fn detach(&mut self, client_id: &str) -> bool {
+        let Some(registration) = self.registered.get_mut(client_id) else { return false };
+        registration.count -= 1;
+        let gone = registration.count == 0;
+        if gone {
+            self.registered.remove(client_id);
         }
+        gone
     }
 
     pub(crate) fn len(&self) -> usize {
         self.registered.len()
     }
 
-    fn make_room(&mut self) {
+    fn make_room(&mut self) -> Option<String> {
         if self.registered.len() < CLIENTS_MAX {
-            return;
+            return None;
         }
         let longest_unseen = self.registered.iter().min_by_key(|(_, registration)| registration.seen_at_ms);
-        if let Some(id) = longest_unseen.map(|(id, _)| id.clone()) {
-            self.registered.remove(&id);
-        }
+        let id = longest_unseen.map(|(id, _)| id.clone())?;
+        self.registered.remove(&id);
+        Some(id)
     }
 }
 
@@ -71,9 +79,9 @@ mod tests {
     #[test]
     fn an_unknown_id_is_replaced_and_a_known_one_counted() {
         let mut clients = Clients::default();
-        assert_eq!(clients.register(Some("mine"), "fresh".into(), 0), "fresh");
+        assert_eq!(clients.register(Some("mine"), "fresh".into(), 0), ("fresh".into(), None));
         assert!(!clients.is_registered("mine"));
-        assert_eq!(clients.register(Some("fresh"), "other".into(), 0), "fresh");
+        assert_eq!(clients.register(Some("fresh"), "other".into(), 0), ("fresh".into(), None));
         assert_eq!(clients.len(), 1);
     }
 
@@ -82,11 +90,11 @@ mod tests {
         let mut clients = Clients::default();
         clients.register(None, "c".into(), 0);
         clients.register(Some("c"), "d".into(), 0);
-        clients.detach("c");
+        assert!(!clients.detach("c"));
         assert!(clients.is_registered("c"));
-        clients.detach("c");
+        assert!(clients.detach("c"));
         assert!(!clients.is_registered("c"));
-        clients.detach("c");
+        assert!(!clients.detach("c"));
         assert_eq!(clients.len(), 0);
     }
 
@@ -101,7 +109,8 @@ mod tests {
         for number in 2..CLIENTS_MAX - 1 {
             clients.see(&number.to_string(), 2);
         }
-        clients.register(None, "newcomer".into(), 3);
+        let (_, gone) = clients.register(None, "newcomer".into(), 3);
+        assert_eq!(gone, Some((CLIENTS_MAX - 1).to_string()));
         assert_eq!(clients.len(), CLIENTS_MAX);
         assert!(clients.is_registered("0") && clients.is_registered("newcomer"));
         assert!(!clients.is_registered(&(CLIENTS_MAX - 1).to_string()));

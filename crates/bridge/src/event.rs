@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::permission::Decision;
+use crate::policy::Tally;
 use crate::prompt::PromptId;
-use crate::{Clipped, Expiry, InputWritten};
+use crate::{Clipped, Decision, Expiry, Forbidden, InputWritten, Resolution};
 
 /// An event before it has a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,10 +41,14 @@ pub(crate) enum News {
     },
     /// The end of a prompt that failed.
     TurnError { message: String, code: Option<String>, input_written: InputWritten, expiry: Option<Expiry> },
-    /// The agent asks before it acts; both raw JSON text.
-    PermissionRequest { request_id: Arc<str>, tool_call: String, options: String },
+    /// The agent asks before it acts; tool call and options are raw JSON text.
+    PermissionRequest { request_id: Arc<str>, tool_call: String, options: String, response_timeout_ms: Option<u64> },
+    /// A vote of several counts and decides nothing yet.
+    PermissionPartialVote { request_id: Arc<str>, tally: Tally },
+    /// Somebody voted who has no vote there.
+    PermissionForbidden { request_id: Arc<str>, client_id: Option<Arc<str>>, why: Forbidden },
     /// A request is decided.
-    PermissionResolved { request_id: Arc<str>, decision: Decision, voter: Option<Arc<str>> },
+    PermissionResolved { request_id: Arc<str>, resolution: Resolution },
     /// Somebody voted on a request that had been decided.
     PermissionAlreadyResolved { request_id: Arc<str>, decision: Decision },
     /// The session was closed on request. Nothing follows.

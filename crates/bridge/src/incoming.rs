@@ -5,6 +5,7 @@ use acp::{Message, RequestId, RpcError, raw_at, string_at};
 use crate::InputWritten;
 use crate::event::Exit;
 use crate::outcome::{Answer, HostWord};
+use crate::policy::CANCELLED;
 
 /// An update of the session by the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +50,19 @@ pub(crate) struct Ask {
     pub(crate) tool_call: String,
     /// Raw JSON array text.
     pub(crate) options: String,
-    /// The ids offered: as text, and as the raw JSON that the answer repeats.
-    pub(crate) option_ids: Vec<(String, String)>,
+    /// What can be chosen.
+    pub(crate) offers: Vec<Offer>,
+}
+
+/// One option of a request for permission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Its id.
+    pub(crate) id: String,
+    /// The raw JSON of its id, which the answer repeats.
+    pub(crate) raw: String,
+    /// It denies what is asked, and nothing beyond that.
+    pub(crate) rejects_once: bool,
 }
 
 /// The parameters of `session/update`. `None` when there is no update in them.
@@ -100,19 +112,22 @@ fn without_skill_texts(update: &str) -> String {
     }
 }
 
-/// The parameters of `session/request_permission`. `None` when nothing is offered.
+/// The parameters of `session/request_permission`. `None` when nothing is offered. An option under the name that stands for a
+/// cancelled vote cannot be chosen.
 pub(crate) fn ask(agent_request: &RequestId, params: &str) -> Option<Ask> {
     let options = raw_at(params, &["options"])?;
     let offered: Vec<&serde_json::value::RawValue> = serde_json::from_str(options).ok()?;
-    let option_ids = offered.iter().filter_map(|option| {
+    let offers = offered.iter().filter_map(|option| {
         let raw = raw_at(option.get(), &["optionId"])?;
-        Some((acp::decode_string(raw)?, raw.to_owned()))
+        let id = acp::decode_string(raw).filter(|id| id != CANCELLED)?;
+        let rejects_once = string_at(option.get(), &["kind"]).as_deref() == Some("reject_once");
+        Some(Offer { id, raw: raw.to_owned(), rejects_once })
     });
     Some(Ask {
         agent_request: agent_request.clone(),
         tool_call: raw_at(params, &["toolCall"]).unwrap_or("{}").to_owned(),
         options: options.to_owned(),
-        option_ids: option_ids.collect(),
+        offers: offers.collect(),
     })
 }
 
@@ -238,8 +253,18 @@ mod tests {
             assert_eq!(ask(&id, params), None, "{params}");
         }
         let odd = ask(&id, r#"{"options":[{"name":"no id"},{"optionId":7},{"optionId":"\ud83d"}]}"#).unwrap();
-        assert_eq!(odd.option_ids, [("\u{fffd}".to_owned(), r#""\ud83d""#.to_owned())]);
+        let half = Offer { id: "\u{fffd}".to_owned(), raw: r#""\ud83d""#.to_owned(), rejects_once: false };
+        assert_eq!(odd.offers, [half]);
         assert_eq!(odd.tool_call, "{}");
+    }
+
+    #[test]
+    fn an_option_may_say_that_it_rejects_once_and_none_may_take_the_name_of_a_cancelled_vote() {
+        let options = r#"[{"optionId":"n","kind":"reject_once"},{"optionId":"N","kind":"reject_always"},
+            {"optionId":"__cancelled__","kind":"reject_once"},{"optionId":"__c\u0061ncelled__"},{"optionId":"y","kind":7}]"#;
+        let asked = ask(&RequestId::from(0), &format!(r#"{{"options":{options}}}"#)).unwrap();
+        let offers: Vec<_> = asked.offers.iter().map(|offer| (offer.id.as_str(), offer.rejects_once)).collect();
+        assert_eq!(offers, [("n", true), ("N", false), ("y", false)]);
     }
 
     #[test]

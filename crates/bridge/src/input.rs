@@ -1,5 +1,6 @@
 //! Everything that can happen to a session.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use acp::RequestId;
@@ -8,7 +9,7 @@ use crate::event::Exit;
 use crate::incoming::{Ask, Update};
 use crate::outcome::Answer;
 use crate::prompt::{Prompt, PromptId, Receipt};
-use crate::{Deadline, Vote};
+use crate::{Deadline, Vote, Voter};
 
 /// Something that happened. What is random or read from a clock comes with it.
 #[derive(Clone, Debug)]
@@ -20,7 +21,9 @@ pub(crate) enum Input {
     /// A client wants one prompt gone.
     Remove { prompt_id: String, by: Option<Arc<str>> },
     /// A client answers a permission request.
-    Vote { request_id: String, vote: Vote, voter: Option<Arc<str>> },
+    Vote { request_id: String, vote: Vote, voter: Voter },
+    /// A client is no longer registered.
+    ClientGone { client_id: String },
     /// The session is to be closed.
     Close { reason: String, closed_by: Option<String> },
     /// The session is given up.
@@ -30,8 +33,8 @@ pub(crate) enum Input {
 
     /// The agent sends an update.
     Updated(Update),
-    /// The agent asks for permission; `request_id` is our name for that.
-    Asked { ask: Ask, request_id: Arc<str> },
+    /// The agent asks for permission; `request_id` is our name for that, and `registered` are the session's clients at that time.
+    Asked { ask: Ask, request_id: Arc<str>, registered: BTreeSet<Arc<str>> },
     /// The agent asks for something that nobody here does.
     AskedUnknown { agent_request: RequestId, method: String },
     /// The agent answered a prompt.
@@ -41,6 +44,8 @@ pub(crate) enum Input {
 
     /// A prompt's deadline has come.
     DeadlineExpired { prompt_id: PromptId, deadline: Deadline },
+    /// Nobody has decided a permission request in time.
+    PermissionExpired { request_id: Arc<str> },
     /// A closing session has given its running turn time enough to settle.
     SettleOver,
     /// An ending session has given the host time enough to close its stream.

@@ -53,13 +53,20 @@ impl Object {
         self
     }
 
+    pub(crate) fn maybe_number(self, key: &str, number: Option<u64>) -> Self {
+        match number {
+            Some(number) => self.number(key, number),
+            None => self,
+        }
+    }
+
     pub(crate) fn finish(mut self) -> String {
         self.text.push('}');
         self.text
     }
 
     /// A member whose name is not one of ours.
-    fn member(mut self, name: &str, raw: &str) -> Self {
+    pub(crate) fn member(mut self, name: &str, raw: &str) -> Self {
         self.comma();
         self.text.push_str(&quoted(name));
         self.text.push(':');

@@ -7,7 +7,7 @@
 //!
 //! The pure half reads no clock, awaits nothing and spawns nothing. Read it in this order: `input.rs` (all that can happen),
 //! `effect.rs` (all that can come of it), `session.rs` (the one function between them), then its parts: `queue.rs`, `turn.rs`,
-//! `outcome.rs`, `permission.rs`, `overlay.rs`. `bus.rs` numbers and keeps events; `incoming.rs`, `outgoing.rs` and `wire.rs` read
+//! `outcome.rs`, `permission.rs`, `policy.rs`, `overlay.rs`. `bus.rs` numbers and keeps events; `incoming.rs`, `outgoing.rs` and `wire.rs` read
 //! and write JSON. The thin half is `shell.rs`: one task and one lock a session, and the effects performed in their order.
 //!
 //! What is not here: a path, a process, HTTP, a file of any kind, and a time limit for a prompt that did not ask for one.
@@ -28,8 +28,10 @@ mod outcome;
 mod outgoing;
 mod overlay;
 mod permission;
+mod policy;
 mod prompt;
 mod queue;
+mod resolution;
 mod session;
 mod shell;
 mod sink;
@@ -43,8 +45,10 @@ pub use clock::Clock;
 pub use deadline::{Deadline, Expiry};
 pub use frame::Frame;
 pub use overlay::{Ended, TurnView};
-pub use permission::{Decision, PendingPermission, Vote, VoteOutcome};
-pub use prompt::{AdmitError, LivePrompt, NotOpen, PendingPrompt, Prompt, PromptState, Receipt};
+pub use permission::{PendingPermission, Vote, VoteOutcome};
+pub use policy::{Forbidden, Mediation, Policy, Voter};
+pub use prompt::{AdmitError, LivePrompt, NotOpen, PendingPrompt, Prompt, PromptState, Receipt, Waiting};
+pub use resolution::{Decision, Reason, Resolution};
 pub use shell::{
     Bridge, CloseError, Detached, Kind, OpenError, OpenSession, Opened, Options, Session, Streams, Subscribe,
     SubscribeError, Subscription,

@@ -42,6 +42,13 @@ pub struct TurnView {
     pub overlay: Option<Ended>,
 }
 
+impl TurnView {
+    /// The same, looked at at that time.
+    pub(crate) fn seen_at(self, now_ms: u64) -> Self {
+        Self { live: self.live.map(|live| live.seen_at(now_ms)), ..self }
+    }
+}
+
 /// The last [`OVERLAY_PROMPTS_MAX`] ended prompts, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Overlay {

@@ -1,13 +1,18 @@
-//! What the agent asks before it acts, and who decides.
+//! What the agent asks before it acts, and what came of it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use acp::RequestId;
 
-use crate::incoming::Ask;
+use crate::incoming::{Ask, Offer};
 use crate::limits::{PERMISSIONS_DECIDED_MAX, PERMISSIONS_OPEN_MAX};
-use crate::prompt::PromptId;
+use crate::policy::{Ballot, CANCELLED, Cast, Forbidden, Tally, Voter};
+use crate::prompt::{PromptId, Waiting};
+use crate::{Decision, Reason, Resolution};
+
+#[cfg(test)]
+mod tests;
 
 /// A client's answer to a permission request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,34 +21,26 @@ pub enum Vote {
     Selected {
         /// The option's id as it was offered.
         option_id: String,
-        /// Answers to questions: raw JSON text, passed on beside the outcome.
+        /// Answers to questions: raw JSON text, passed on beside the outcome. Of several votes that agree, those of the last.
         answers: Option<String>,
     },
     /// The request is refused as a whole.
     Cancelled,
 }
 
-/// How a permission request was decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// This option.
-    Selected {
-        /// The option's id.
-        option_id: String,
-    },
-    /// None: a vote, a cancel, or the end of the turn refused it.
-    Cancelled,
-}
-
 /// What became of a vote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VoteOutcome {
-    /// It decided the request.
+    /// It counts: it decided the request, or is one of the several that do.
     Recorded,
+    /// Its voter has voted before; the first vote stays.
+    Repeated,
+    /// The policy gives this voter no vote here; the request stays open.
+    Forbidden(Forbidden),
     /// The option was not offered; the request stays open.
     InvalidOption,
-    /// The request was decided before.
-    AlreadyResolved(Decision),
+    /// The request was decided before, and so.
+    AlreadyResolved(Resolution),
     /// No such request is known.
     Unknown,
 }
@@ -55,6 +52,8 @@ pub struct PendingPermission {
     pub request_id: String,
     /// When it was asked, epoch milliseconds.
     pub created_at_ms: u64,
+    /// When it will be denied if nobody decides, epoch milliseconds.
+    pub expires_at_ms: Option<u64>,
     /// The prompt that was running.
     pub prompt_id: Option<String>,
     /// What the agent wants to do: raw JSON object text.
@@ -73,18 +72,27 @@ pub(crate) struct Permissions {
 /// A request that nobody has decided.
 #[derive(Debug)]
 pub(crate) struct Open {
-    pub(crate) request_id: Arc<str>,
+    pub(crate) about: About,
     pub(crate) created_at_ms: u64,
-    pub(crate) prompt_id: Option<PromptId>,
+    pub(crate) expires_at_ms: Option<u64>,
     pub(crate) ask: Ask,
+    pub(crate) ballot: Ballot,
+}
+
+/// What a request is called, and whose prompt it belongs to.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    pub(crate) request_id: Arc<str>,
+    pub(crate) prompt_id: Option<PromptId>,
+    /// The prompt's client.
+    pub(crate) originator: Option<Arc<str>>,
 }
 
 /// What is remembered of a decided request.
 #[derive(Debug)]
 pub(crate) struct Decided {
-    pub(crate) request_id: Arc<str>,
-    pub(crate) prompt_id: Option<PromptId>,
-    pub(crate) decision: Decision,
+    pub(crate) about: About,
+    pub(crate) resolution: Resolution,
 }
 
 /// What the agent is told.
@@ -101,15 +109,18 @@ pub(crate) struct Verdict {
 /// A decided request, for both who asked and who listens.
 #[derive(Debug)]
 pub(crate) struct Resolved {
-    pub(crate) request_id: Arc<str>,
-    pub(crate) prompt_id: Option<PromptId>,
-    pub(crate) decision: Decision,
+    pub(crate) about: About,
+    pub(crate) resolution: Resolution,
     pub(crate) verdict: Verdict,
 }
 
-/// Why a vote decided nothing.
+/// What a vote did.
 #[derive(Debug)]
-pub(crate) enum NotDecided<'a> {
+pub(crate) enum Voted<'a> {
+    Resolved(Resolved),
+    Counted(About, Tally),
+    Repeated,
+    Forbidden(About, Forbidden),
     InvalidOption,
     Already(&'a Decided),
     Unknown,
@@ -118,6 +129,10 @@ pub(crate) enum NotDecided<'a> {
 impl Verdict {
     pub(crate) fn cancelled(agent_request: RequestId) -> Self {
         Self { agent_request, option: None, answers: None }
+    }
+
+    fn selected(agent_request: RequestId, offer: &Offer, answers: Option<String>) -> Self {
+        Self { agent_request, option: Some(offer.raw.clone()), answers }
     }
 }
 
@@ -131,37 +146,94 @@ impl Permissions {
         self.open.push(open);
     }
 
-    /// Lets a vote decide. The first valid one does.
-    pub(crate) fn vote(&mut self, request_id: &str, vote: &Vote) -> Result<Resolved, NotDecided<'_>> {
-        let Some(place) = self.open.iter().position(|open| *open.request_id == *request_id) else {
-            let decided = self.decided.iter().find(|decided| *decided.request_id == *request_id);
-            return Err(decided.map_or(NotDecided::Unknown, NotDecided::Already));
+    /// The open question that the agent asked under this id.
+    pub(crate) fn asked(&self, agent_request: &RequestId) -> Option<&Ask> {
+        self.open.iter().map(|open| &open.ask).find(|ask| ask.agent_request == *agent_request)
+    }
+
+    /// Takes a vote. An option that was not offered is no vote, whoever names it.
+    pub(crate) fn vote(&mut self, request_id: &str, vote: &Vote, voter: &Voter, at_ms: u64) -> Voted<'_> {
+        let Some(place) = self.place(request_id) else {
+            let decided = self.decided.iter().find(|decided| *decided.about.request_id == *request_id);
+            return decided.map_or(Voted::Unknown, Voted::Already);
         };
-        let (decision, option, answers) = match vote {
-            Vote::Cancelled => (Decision::Cancelled, None, None),
+        let open = &mut self.open[place];
+        let agent_request = open.ask.agent_request.clone();
+        let (choice, decision, verdict) = match vote {
+            Vote::Cancelled => (CANCELLED, Decision::Cancelled, Verdict::cancelled(agent_request)),
             Vote::Selected { option_id, answers } => {
-                let offered = self.open[place].ask.option_ids.iter().find(|(id, _)| id == option_id);
-                let Some((_, raw)) = offered else { return Err(NotDecided::InvalidOption) };
-                (Decision::Selected { option_id: option_id.clone() }, Some(raw.clone()), answers.clone())
+                let Some(offer) = open.ask.offers.iter().find(|offer| offer.id == *option_id) else {
+                    return Voted::InvalidOption;
+                };
+                let decision = Decision::Selected { option_id: option_id.clone() };
+                (option_id.as_str(), decision, Verdict::selected(agent_request, offer, answers.clone()))
             }
         };
-        let open = self.open.remove(place);
-        Ok(self.decide(open, decision, option, answers))
+        match open.ballot.cast(voter, choice) {
+            Cast::Decides => {
+                let resolution = Resolution { decision, reason: Reason::Vote, voter: voter.client_id.clone(), at_ms };
+                let open = self.open.remove(place);
+                Voted::Resolved(self.decide(open.about, resolution, verdict))
+            }
+            Cast::Counts(tally) => Voted::Counted(open.about.clone(), tally),
+            Cast::Repeats => Voted::Repeated,
+            Cast::Forbidden(why) => Voted::Forbidden(open.about.clone(), why),
+        }
+    }
+
+    /// Nobody decided in time: the option that rejects this once, or nothing where the agent offers none.
+    pub(crate) fn expire(&mut self, request_id: &str, at_ms: u64) -> Option<Resolved> {
+        let Open { about, ask, .. } = self.open.remove(self.place(request_id)?);
+        let mut resolution = Resolution::cancelled(Reason::Timeout, at_ms);
+        let verdict = match ask.offers.iter().find(|offer| offer.rejects_once) {
+            Some(offer) => {
+                resolution.decision = Decision::Selected { option_id: offer.id.clone() };
+                Verdict::selected(ask.agent_request, offer, None)
+            }
+            None => Verdict::cancelled(ask.agent_request),
+        };
+        Some(self.decide(about, resolution, verdict))
+    }
+
+    /// A client is gone.
+    pub(crate) fn leave(&mut self, client_id: &str) {
+        for open in &mut self.open {
+            open.ballot.leave(client_id);
+        }
     }
 
     /// Refuses every open request that the predicate picks, oldest first.
-    pub(crate) fn refuse(&mut self, which: impl Fn(&Open) -> bool) -> Vec<Resolved> {
+    pub(crate) fn refuse(&mut self, which: impl Fn(&Open) -> bool, reason: Reason, at_ms: u64) -> Vec<Resolved> {
         let (refused, kept) = self.open.drain(..).partition(which);
         self.open = kept;
         let refused: Vec<Open> = refused;
-        refused.into_iter().map(|open| self.decide(open, Decision::Cancelled, None, None)).collect()
+        let refused = refused.into_iter().map(|open| {
+            let verdict = Verdict::cancelled(open.ask.agent_request);
+            self.decide(open.about, Resolution::cancelled(reason, at_ms), verdict)
+        });
+        refused.collect()
+    }
+
+    /// The request that is denied next if nobody decides, and when.
+    pub(crate) fn due(&self) -> Option<(u64, &Arc<str>)> {
+        let expiring = self.open.iter().filter_map(|open| Some((open.expires_at_ms?, &open.about.request_id)));
+        expiring.min_by_key(|(at_ms, _)| *at_ms)
+    }
+
+    /// What a prompt waits for, and since when.
+    pub(crate) fn waiting(&self, prompt_id: &PromptId) -> Option<Waiting> {
+        let of_prompt = |open: &&Open| open.about.prompt_id.as_ref() == Some(prompt_id);
+        let since_ms = self.open.iter().filter(of_prompt).map(|open| open.created_at_ms).min()?;
+        let request_ids = self.open.iter().filter(of_prompt).map(|open| open.about.request_id.to_string()).collect();
+        Some(Waiting { since_ms, request_ids })
     }
 
     pub(crate) fn pending(&self) -> Vec<PendingPermission> {
         let pending = |open: &Open| PendingPermission {
-            request_id: open.request_id.to_string(),
+            request_id: open.about.request_id.to_string(),
             created_at_ms: open.created_at_ms,
-            prompt_id: open.prompt_id.as_ref().map(ToString::to_string),
+            expires_at_ms: open.expires_at_ms,
+            prompt_id: open.about.prompt_id.as_ref().map(ToString::to_string),
             tool_call: open.ask.tool_call.clone(),
             options: open.ask.options.clone(),
         };
@@ -170,94 +242,18 @@ impl Permissions {
 
     /// Whether the request is or was one of this session's.
     pub(crate) fn knows(&self, request_id: &str) -> bool {
-        self.open.iter().any(|open| *open.request_id == *request_id)
-            || self.decided.iter().any(|decided| *decided.request_id == *request_id)
+        self.place(request_id).is_some() || self.decided.iter().any(|decided| *decided.about.request_id == *request_id)
     }
 
-    fn decide(&mut self, open: Open, decision: Decision, option: Option<String>, answers: Option<String>) -> Resolved {
-        let Open { request_id, prompt_id, ask, .. } = open;
+    fn place(&self, request_id: &str) -> Option<usize> {
+        self.open.iter().position(|open| *open.about.request_id == *request_id)
+    }
+
+    fn decide(&mut self, about: About, resolution: Resolution, verdict: Verdict) -> Resolved {
         if self.decided.len() == PERMISSIONS_DECIDED_MAX {
             self.decided.pop_front();
         }
-        self.decided.push_back(Decided {
-            request_id: request_id.clone(),
-            prompt_id: prompt_id.clone(),
-            decision: decision.clone(),
-        });
-        let verdict = Verdict { agent_request: ask.agent_request, option, answers };
-        Resolved { request_id, prompt_id, decision, verdict }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn open(request_id: &str, prompt_id: Option<&str>) -> Open {
-        Open {
-            request_id: request_id.into(),
-            created_at_ms: 0,
-            prompt_id: prompt_id.map(PromptId::from),
-            ask: Ask {
-                agent_request: RequestId::string("r"),
-                tool_call: "{}".into(),
-                options: "[]".into(),
-                option_ids: vec![("yes".into(), r#""y\u0065s""#.into())],
-            },
-        }
-    }
-
-    fn select(option_id: &str) -> Vote {
-        Vote::Selected { option_id: option_id.into(), answers: None }
-    }
-
-    #[test]
-    fn the_first_valid_vote_decides_and_the_second_hears_it() {
-        let mut permissions = Permissions::default();
-        permissions.open(open("q", None));
-        assert!(matches!(permissions.vote("q", &select("no")), Err(NotDecided::InvalidOption)));
-        let resolved = permissions.vote("q", &select("yes")).unwrap();
-        assert_eq!(resolved.decision, Decision::Selected { option_id: "yes".into() });
-        let second = permissions.vote("q", &Vote::Cancelled);
-        assert!(matches!(second, Err(NotDecided::Already(decided)) if decided.decision == resolved.decision));
-    }
-
-    #[test]
-    fn the_agent_gets_the_option_as_it_spelled_it() {
-        let mut permissions = Permissions::default();
-        permissions.open(open("q", None));
-        let resolved = permissions.vote("q", &select("yes")).unwrap();
-        assert_eq!(resolved.verdict.option.as_deref(), Some(r#""y\u0065s""#));
-    }
-
-    #[test]
-    fn an_unknown_request_is_unknown_before_and_after_others() {
-        let mut permissions = Permissions::default();
-        assert!(matches!(permissions.vote("q", &Vote::Cancelled), Err(NotDecided::Unknown)));
-        permissions.open(open("p", None));
-        assert!(matches!(permissions.vote("q", &Vote::Cancelled), Err(NotDecided::Unknown)));
-    }
-
-    #[test]
-    fn refusing_takes_only_what_is_picked() {
-        let mut permissions = Permissions::default();
-        permissions.open(open("q", Some("A")));
-        permissions.open(open("p", None));
-        let refused = permissions.refuse(|open| open.prompt_id.is_some());
-        assert_eq!(refused.len(), 1);
-        assert_eq!(*refused[0].request_id, *"q");
-        assert_eq!(permissions.pending().len(), 1);
-        assert!(permissions.knows("q") && permissions.knows("p"));
-    }
-
-    #[test]
-    fn what_is_remembered_is_bounded() {
-        let mut permissions = Permissions::default();
-        for number in 0..=PERMISSIONS_DECIDED_MAX {
-            permissions.open(open(&number.to_string(), None));
-            permissions.refuse(|_| true);
-        }
-        assert!(!permissions.knows("0"));
-        assert!(permissions.knows("1"));
+        self.decided.push_back(Decided { about: about.clone(), resolution: resolution.clone() });
+        Resolved { about, resolution, verdict }
     }
 }

@@ -143,6 +143,15 @@ pub struct PendingPrompt {
     pub input_written: InputWritten,
 }
 
+/// What a running prompt waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// When the oldest of them was asked, epoch milliseconds.
+    pub since_ms: u64,
+    /// The open permission requests, oldest first.
+    pub request_ids: Vec<String>,
+}
+
 /// An unfinished prompt as the poll sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LivePrompt {
@@ -158,8 +167,20 @@ pub struct LivePrompt {
     pub started_at_ms: Option<u64>,
     /// The last sign of the agent in this turn, epoch milliseconds: a turn may be silent without being dead.
     pub heard_at_ms: Option<u64>,
+    /// Milliseconds since that sign, or since dispatch; only of a running prompt, and only where somebody looks at it with a clock.
+    pub silent_for_ms: Option<u64>,
+    /// The questions of the agent that nobody has decided.
+    pub waiting: Option<Waiting>,
     /// The client that submitted it.
     pub originator: Option<String>,
     /// Whether the agent has its input.
     pub input_written: InputWritten,
+}
+
+impl LivePrompt {
+    /// The same, looked at at that time: how long the agent has said nothing is counted.
+    pub(crate) fn seen_at(self, now_ms: u64) -> Self {
+        let last_sign_ms = self.started_at_ms.max(self.heard_at_ms);
+        Self { silent_for_ms: last_sign_ms.map(|sign_ms| now_ms.saturating_sub(sign_ms)), ..self }
+    }
 }

@@ -86,6 +86,8 @@ impl Entry {
             queued_at_ms: self.queued_at_ms,
             started_at_ms: None,
             heard_at_ms: None,
+            silent_for_ms: None,
+            waiting: None,
             originator: self.originator.as_deref().map(str::to_owned),
             input_written: InputWritten::No,
         }

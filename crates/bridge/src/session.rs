@@ -29,7 +29,7 @@ use crate::permission::Permissions;
 use crate::prompt::{Prompt, PromptId, Receipt};
 use crate::queue::{Entry, Queue};
 use crate::turn::Turn;
-use crate::{AdmitError, InputWritten, NotOpen, TurnError};
+use crate::{AdmitError, InputWritten, Mediation, NotOpen, Reason, TurnError};
 
 /// A live session.
 #[derive(Debug)]
@@ -57,6 +57,7 @@ pub(crate) struct Session {
     ledger_ms: u64,
     pending_prompts_max: usize,
     timeouts: Timeouts,
+    mediation: Mediation,
 }
 
 /// Where a session is in its life. It only ever moves downward.
@@ -73,7 +74,7 @@ enum Phase {
 }
 
 impl Session {
-    pub(crate) fn new(pending_prompts_max: usize, timeouts: Timeouts, at_ms: u64) -> Self {
+    pub(crate) fn new(pending_prompts_max: usize, timeouts: Timeouts, mediation: Mediation, at_ms: u64) -> Self {
         Self {
             phase: Phase::Open,
             queue: Queue::default(),
@@ -89,6 +90,7 @@ impl Session {
             ledger_ms: at_ms,
             pending_prompts_max,
             timeouts,
+            mediation,
         }
     }
 
@@ -100,16 +102,18 @@ impl Session {
             Input::Admit { prompt, receipt } => self.admit(prompt, receipt, &mut step),
             Input::Cancel { by } => self.cancel(by, &mut step),
             Input::Remove { prompt_id, by } => self.remove(&prompt_id, by, &mut step),
-            Input::Vote { request_id, vote, voter } => self.vote(&request_id, &vote, voter, &mut step),
+            Input::Vote { request_id, vote, voter } => self.vote(&request_id, &vote, &voter, &mut step),
+            Input::ClientGone { client_id } => self.lose_client(&client_id, &mut step),
             Input::Close { reason, closed_by } => self.close(News::SessionClosed { reason, closed_by }, &mut step),
             Input::Kill => self.kill(&mut step),
             Input::Shutdown => self.shut_down(&mut step),
             Input::Updated(update) => self.update(update, &mut step),
-            Input::Asked { ask, request_id } => self.ask(ask, request_id, &mut step),
+            Input::Asked { ask, request_id, registered } => self.ask(ask, request_id, registered, &mut step),
             Input::AskedUnknown { agent_request, method } => self.refuse_unknown(agent_request, method, &mut step),
             Input::Settled { prompt_id, answer } => self.settle(&prompt_id, &answer, &mut step),
             Input::ChannelLost { exit } => self.lose_channel(exit, &mut step),
             Input::DeadlineExpired { prompt_id, deadline } => self.expire(&prompt_id, deadline, &mut step),
+            Input::PermissionExpired { request_id } => self.expire_permission(&request_id, &mut step),
             Input::SettleOver => self.stop_waiting_for_settle(&mut step),
             Input::EndOver => self.lose_channel(None, &mut step),
         }
@@ -182,7 +186,7 @@ impl Session {
         };
         self.updated_at_ms = Some(step.at_ms);
         self.active_at_ms = step.at_ms;
-        self.refuse_permissions(|open| open.prompt_id.as_ref() == Some(prompt_id), step);
+        self.refuse_permissions(|open| open.about.prompt_id.as_ref() == Some(prompt_id), Reason::TurnEnded, step);
         if turn.over {
             self.late_answers += 1;
         } else {

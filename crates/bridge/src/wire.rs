@@ -6,7 +6,8 @@ use crate::Frame;
 use crate::bus::{Arrears, Bound, Gap};
 use crate::event::{CancelNote, Event, Exit, News};
 use crate::json::Object;
-use crate::permission::Decision;
+use crate::policy::Tally;
+use crate::{Decision, Resolution};
 
 /// An envelope of an event: `{id?,v:1,type,data,promptId?,originatorClientId?,_meta:{serverTimestamp}}`.
 pub(crate) fn event(event: &Event, session_id: &str, id: u64, at_ms: u64) -> Bytes {
@@ -38,6 +39,8 @@ pub(crate) fn kind(news: &News) -> &'static str {
         News::TurnComplete { .. } => "turn_complete",
         News::TurnError { .. } => "turn_error",
         News::PermissionRequest { .. } => "permission_request",
+        News::PermissionPartialVote { .. } => "permission_partial_vote",
+        News::PermissionForbidden { .. } => "permission_forbidden",
         News::PermissionResolved { .. } => "permission_resolved",
         News::PermissionAlreadyResolved { .. } => "permission_already_resolved",
         News::SessionClosed { .. } => "session_closed",
@@ -48,6 +51,7 @@ pub(crate) fn kind(news: &News) -> &'static str {
 fn data(event: &Event, session_id: &str, at_ms: u64) -> String {
     let session = || Object::new().text("sessionId", session_id);
     let prompt = || session().maybe_text("promptId", event.prompt_id.as_deref());
+    let request = |id: &str| Object::new().text("requestId", id).text("sessionId", session_id);
     match &event.news {
         News::Echo { block } => session().raw("update", &echo(block, at_ms)).finish(),
         News::Update { raw } => session().raw("update", raw).finish(),
@@ -74,20 +78,26 @@ fn data(event: &Event, session_id: &str, at_ms: u64) -> String {
             .maybe_text("expiredWhile", expiry.map(|expiry| expiry.state.as_str()))
             .text("inputWritten", input_written.as_str())
             .finish(),
-        News::PermissionRequest { request_id, tool_call, options } => {
-            let request = Object::new().text("requestId", request_id).text("sessionId", session_id);
-            request.raw("toolCall", tool_call).raw("options", options).finish()
+        News::PermissionRequest { request_id, tool_call, options, response_timeout_ms } => request(request_id)
+            .raw("toolCall", tool_call)
+            .raw("options", options)
+            .maybe_number("responseTimeoutMs", *response_timeout_ms)
+            .finish(),
+        News::PermissionPartialVote { request_id, tally } => tallied(request(request_id), tally),
+        News::PermissionForbidden { request_id, client_id, why } => {
+            request(request_id).maybe_text("clientId", client_id.as_deref()).text("reason", why.as_str()).finish()
         }
-        News::PermissionResolved { request_id, decision, voter } => Object::new()
-            .text("requestId", request_id)
-            .raw("outcome", &outcome(decision))
-            .maybe_text("voterClientId", voter.as_deref())
-            .finish(),
-        News::PermissionAlreadyResolved { request_id, decision } => Object::new()
-            .text("requestId", request_id)
-            .text("sessionId", session_id)
-            .raw("outcome", &outcome(decision))
-            .finish(),
+        News::PermissionResolved { request_id, resolution: Resolution { decision, reason, voter, .. } } => {
+            Object::new()
+                .text("requestId", request_id)
+                .raw("outcome", &outcome(decision))
+                .maybe_text("voterClientId", voter.as_deref())
+                .text("reason", reason.as_str())
+                .finish()
+        }
+        News::PermissionAlreadyResolved { request_id, decision } => {
+            request(request_id).raw("outcome", &outcome(decision)).finish()
+        }
         News::SessionClosed { reason, closed_by } => {
             session().text("reason", reason).maybe_text("closedBy", closed_by.as_deref()).finish()
         }
@@ -98,6 +108,16 @@ fn data(event: &Event, session_id: &str, at_ms: u64) -> String {
 fn echo(block: &str, at_ms: u64) -> String {
     let meta = Object::new().number("serverTimestamp", at_ms).text("source", "bridge-echo").finish();
     Object::new().text("sessionUpdate", "user_message_chunk").raw("content", block).raw("_meta", &meta).finish()
+}
+
+fn tallied(data: Object, tally: &Tally) -> String {
+    let by_option = tally.by_option.iter();
+    let by_option = by_option.fold(Object::new(), |object, (id, votes)| object.member(id, &votes.to_string()));
+    data.number("votesReceived", tally.received as u64)
+        .number("votesNeeded", tally.needed as u64)
+        .number("quorum", tally.quorum as u64)
+        .raw("optionTallies", &by_option.finish())
+        .finish()
 }
 
 fn cancel_note(note: CancelNote) -> String {
@@ -203,7 +223,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Clipped, Deadline, Expiry, InputWritten, PromptState};
+    use crate::{Clipped, Deadline, Expiry, FlushOrigin, Forbidden, InputWritten, PromptState, Reason};
 
     /// The type and the data of an event about prompt `A`.
     fn check(news: News, kind: &str, expected: Value) {
@@ -301,22 +321,54 @@ mod tests {
             request_id: request_id.clone(),
             tool_call: r#"{"toolCallId":"c"}"#.into(),
             options: r#"[{"optionId":"yes"}]"#.into(),
+            response_timeout_ms: None,
         };
         let data = json!({"requestId": "q", "sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": [{"optionId": "yes"}]});
         check(asked, "permission_request", data);
         let decision = Decision::Selected { option_id: "yes".into() };
-        let resolved = |decision, voter: Option<&str>| News::PermissionResolved {
+        let resolved = |decision, reason, voter: Option<&str>| News::PermissionResolved {
             request_id: "q".into(),
-            decision,
-            voter: voter.map(Into::into),
+            resolution: Resolution { decision, reason, voter: voter.map(Into::into), at_ms: 1 },
         };
         let selected = json!({"outcome": "selected", "optionId": "yes"});
-        let data = json!({"requestId": "q", "outcome": selected, "voterClientId": "v"});
-        check(resolved(decision.clone(), Some("v")), "permission_resolved", data);
-        let data = json!({"requestId": "q", "outcome": {"outcome": "cancelled"}});
-        check(resolved(Decision::Cancelled, None), "permission_resolved", data);
+        let data = json!({"requestId": "q", "outcome": selected, "voterClientId": "v", "reason": "vote"});
+        check(resolved(decision.clone(), Reason::Vote, Some("v")), "permission_resolved", data);
+        let data = json!({"requestId": "q", "outcome": {"outcome": "cancelled"}, "reason": "session_closed"});
+        let closed = Reason::Flushed(FlushOrigin::SessionClosed);
+        check(resolved(Decision::Cancelled, closed, None), "permission_resolved", data);
         let data = json!({"requestId": "q", "sessionId": "s", "outcome": selected});
         check(News::PermissionAlreadyResolved { request_id, decision }, "permission_already_resolved", data);
+    }
+
+    #[test]
+    fn a_question_with_a_deadline_says_how_long_there_is_to_answer() {
+        let (tool_call, options) = ("{}".to_owned(), "[]".to_owned());
+        let asked =
+            News::PermissionRequest { request_id: "q".into(), tool_call, options, response_timeout_ms: Some(900) };
+        let data = json!({"requestId": "q", "sessionId": "s", "toolCall": {}, "options": [], "responseTimeoutMs": 900});
+        check(asked, "permission_request", data);
+    }
+
+    #[test]
+    fn votes_that_do_not_decide_are_told_with_how_many_are_missing() {
+        let by_option = [("yes".to_owned(), 2), ("a \"b\"".to_owned(), 1)].into();
+        let tally = Tally { received: 3, needed: 1, quorum: 3, by_option };
+        let data = json!({"requestId": "q", "sessionId": "s", "votesReceived": 3, "votesNeeded": 1, "quorum": 3,
+            "optionTallies": {"yes": 2, "a \"b\"": 1}});
+        check(News::PermissionPartialVote { request_id: "q".into(), tally }, "permission_partial_vote", data);
+    }
+
+    #[test]
+    fn a_vote_that_does_not_count_is_told_with_its_voter_and_why() {
+        let forbidden = |client_id: Option<&str>, why| News::PermissionForbidden {
+            request_id: "q".into(),
+            client_id: client_id.map(Into::into),
+            why,
+        };
+        let data = json!({"requestId": "q", "sessionId": "s", "clientId": "c", "reason": "designated_mismatch"});
+        check(forbidden(Some("c"), Forbidden::DesignatedMismatch), "permission_forbidden", data);
+        let data = json!({"requestId": "q", "sessionId": "s", "reason": "remote_not_allowed"});
+        check(forbidden(None, Forbidden::RemoteNotAllowed), "permission_forbidden", data);
     }
 
     #[test]

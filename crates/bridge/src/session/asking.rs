@@ -1,5 +1,6 @@
 //! What the agent asks, and who answers.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use acp::RequestId;
@@ -8,16 +9,22 @@ use super::{Phase, Session};
 use crate::effect::{Reply, Step, Tell};
 use crate::event::News;
 use crate::incoming::Ask;
-use crate::permission::{NotDecided, Open, Resolved, Verdict};
-use crate::{Vote, VoteOutcome};
+use crate::permission::{About, Open, Resolved, Verdict, Voted};
+use crate::policy::{Ballot, Voter};
+use crate::{Reason, Vote, VoteOutcome};
 
 impl Session {
-    pub(super) fn ask(&mut self, ask: Ask, request_id: Arc<str>, step: &mut Step) {
+    /// The agent asks, while `registered` are the session's clients.
+    pub(super) fn ask(&mut self, ask: Ask, request_id: Arc<str>, registered: BTreeSet<Arc<str>>, step: &mut Step) {
         if matches!(self.phase, Phase::Over) {
             return;
         }
-        if let Some(turn) = &mut self.turn {
-            turn.heard_at_ms = Some(step.at_ms);
+        self.hear_sign(step);
+        if let Some(first) = self.permissions.asked(&ask.agent_request) {
+            if *first != ask {
+                self.refuse_reused_id(&ask.agent_request, step);
+            }
+            return;
         }
         let stopping = self.turn.as_ref().is_some_and(|turn| turn.over || turn.cancelled_at_ms.is_some());
         if stopping || self.open().is_err() || !self.permissions.has_room() {
@@ -26,49 +33,99 @@ impl Session {
         let entry = self.turn.as_ref().map(|turn| &turn.entry);
         let prompt_id = entry.map(|entry| entry.prompt_id.clone());
         let originator = entry.and_then(|entry| entry.originator.clone());
+        let response_timeout_ms = self.mediation.response_timeout_ms;
         let (tool_call, options) = (ask.tool_call.clone(), ask.options.clone());
-        let news = News::PermissionRequest { request_id: request_id.clone(), tool_call, options };
-        step.publish(prompt_id.clone(), originator, news);
-        self.permissions.open(Open { request_id, created_at_ms: step.at_ms, prompt_id, ask });
+        let news = News::PermissionRequest { request_id: request_id.clone(), tool_call, options, response_timeout_ms };
+        step.publish(prompt_id.clone(), originator.clone(), news);
+        let ballot = Ballot::new(self.mediation.policy, originator.as_ref(), registered);
+        let about = About { request_id, prompt_id, originator };
+        let expires_at_ms = response_timeout_ms.map(|ms| step.at_ms.saturating_add(ms));
+        self.permissions.open(Open { about, created_at_ms: step.at_ms, expires_at_ms, ask, ballot });
+        self.refuse_undecidable(step);
     }
 
-    pub(super) fn refuse_unknown(&self, agent_request: RequestId, method: String, step: &mut Step) {
+    /// The agent asks one thing while it waits for the answer to another under the same id. Either answer could be taken for the
+    /// other one's, so neither is allowed. The same question once more has one answer, which is to come.
+    fn refuse_reused_id(&mut self, agent_request: &RequestId, step: &mut Step) {
+        self.refuse_permissions(|open| open.ask.agent_request == *agent_request, Reason::IdReused, step);
+        step.tell(Tell::Verdict(Verdict::cancelled(agent_request.clone())));
+    }
+
+    pub(super) fn refuse_unknown(&mut self, agent_request: RequestId, method: String, step: &mut Step) {
         if !matches!(self.phase, Phase::Over) {
+            self.hear_sign(step);
             step.tell(Tell::Unsupported { agent_request, method });
         }
     }
 
-    pub(super) fn vote(&mut self, request_id: &str, vote: &Vote, voter: Option<Arc<str>>, step: &mut Step) {
+    fn hear_sign(&mut self, step: &Step) {
+        if let Some(turn) = &mut self.turn {
+            turn.heard_at_ms = Some(step.at_ms);
+        }
+    }
+
+    pub(super) fn vote(&mut self, request_id: &str, vote: &Vote, voter: &Voter, step: &mut Step) {
         let has_readers = self.has_readers();
-        let outcome = match self.permissions.vote(request_id, vote) {
-            Ok(resolved) => {
-                resolve(resolved, voter, step);
+        let outcome = match self.permissions.vote(request_id, vote, voter, step.at_ms) {
+            Voted::Resolved(resolved) => {
+                resolve(resolved, step);
                 VoteOutcome::Recorded
             }
-            Err(NotDecided::InvalidOption) => VoteOutcome::InvalidOption,
-            Err(NotDecided::Unknown) => VoteOutcome::Unknown,
-            Err(NotDecided::Already(decided)) => {
-                let (request_id, decision) = (decided.request_id.clone(), decided.decision.clone());
-                let news = News::PermissionAlreadyResolved { request_id, decision: decision.clone() };
+            Voted::Counted(About { request_id, prompt_id, originator }, tally) => {
+                step.publish(prompt_id, originator, News::PermissionPartialVote { request_id, tally });
+                self.refuse_undecidable(step);
+                VoteOutcome::Recorded
+            }
+            Voted::Repeated => VoteOutcome::Repeated,
+            Voted::Forbidden(About { request_id, prompt_id, originator }, why) => {
+                let news = News::PermissionForbidden { request_id, client_id: voter.client_id.clone(), why };
+                step.publish(prompt_id, originator, news);
+                VoteOutcome::Forbidden(why)
+            }
+            Voted::InvalidOption => VoteOutcome::InvalidOption,
+            Voted::Unknown => VoteOutcome::Unknown,
+            Voted::Already(decided) => {
+                let (request_id, resolution) = (decided.about.request_id.clone(), decided.resolution.clone());
+                let decision = resolution.decision.clone();
                 if has_readers {
-                    step.publish(decided.prompt_id.clone(), None, news);
+                    let news = News::PermissionAlreadyResolved { request_id, decision };
+                    step.publish(decided.about.prompt_id.clone(), None, news);
                 }
-                VoteOutcome::AlreadyResolved(decision)
+                VoteOutcome::AlreadyResolved(resolution)
             }
         };
         step.reply(Reply::Voted(outcome));
     }
 
-    pub(super) fn refuse_permissions(&mut self, which: impl Fn(&Open) -> bool, step: &mut Step) {
-        for resolved in self.permissions.refuse(which) {
-            resolve(resolved, None, step);
+    /// Nobody decided in time.
+    pub(super) fn expire_permission(&mut self, request_id: &str, step: &mut Step) {
+        if let Some(resolved) = self.permissions.expire(request_id, step.at_ms) {
+            resolve(resolved, step);
+        }
+    }
+
+    /// A client is gone; what only it could have decided is refused.
+    pub(super) fn lose_client(&mut self, client_id: &str, step: &mut Step) {
+        self.permissions.leave(client_id);
+        self.refuse_undecidable(step);
+    }
+
+    /// Nothing waits for votes that cannot come.
+    fn refuse_undecidable(&mut self, step: &mut Step) {
+        self.refuse_permissions(|open| !open.ballot.can_decide(), Reason::Undecidable, step);
+    }
+
+    pub(super) fn refuse_permissions(&mut self, which: impl Fn(&Open) -> bool, reason: Reason, step: &mut Step) {
+        for resolved in self.permissions.refuse(which, reason, step.at_ms) {
+            resolve(resolved, step);
         }
     }
 }
 
 /// A decision reaches the agent and the readers.
-fn resolve(resolved: Resolved, voter: Option<Arc<str>>, step: &mut Step) {
-    let Resolved { request_id, prompt_id, decision, verdict } = resolved;
+fn resolve(resolved: Resolved, step: &mut Step) {
+    let Resolved { about, resolution, verdict } = resolved;
     step.tell(Tell::Verdict(verdict));
-    step.publish(prompt_id, voter.clone(), News::PermissionResolved { request_id, decision, voter });
+    let voter = resolution.voter.clone();
+    step.publish(about.prompt_id, voter, News::PermissionResolved { request_id: about.request_id, resolution });
 }

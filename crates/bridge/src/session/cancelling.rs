@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Session;
+use crate::Reason;
 use crate::effect::{Reply, Step, Tell};
 use crate::event::News;
 use crate::turn::Turn;
@@ -34,8 +35,9 @@ impl Session {
         let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled_at_ms.is_none()) else { return };
         turn.cancelled_at_ms = Some(step.at_ms);
         let prompt_id = turn.entry.prompt_id.clone();
+        let reason = if turn.over { Reason::DeadlineExceeded } else { Reason::PromptCancelled };
         step.tell(Tell::Cancel);
-        self.refuse_permissions(|open| open.prompt_id.as_ref() == Some(&prompt_id), step);
+        self.refuse_permissions(|open| open.about.prompt_id.as_ref() == Some(&prompt_id), reason, step);
     }
 
     pub(super) fn remove(&mut self, prompt_id: &str, by: Option<Arc<str>>, step: &mut Step) {

@@ -6,7 +6,7 @@ use crate::event::{Exit, News};
 use crate::overlay::Ended;
 use crate::queue::Entry;
 use crate::turn::Turn;
-use crate::{Expiry, FlushOrigin, InputWritten, NotOpen, Terminal, TurnError};
+use crate::{Expiry, FlushOrigin, InputWritten, NotOpen, Reason, Terminal, TurnError};
 
 /// How a prompt ended, and what goes with it.
 pub(super) struct Outcome {
@@ -111,7 +111,7 @@ impl Session {
         step.reply(Reply::Done);
         let settle_until_ms = step.at_ms.saturating_add(self.timeouts.settle_ms);
         self.phase = Phase::Closing { settle_until_ms, farewell };
-        self.refuse_permissions(|_| true, step);
+        self.refuse_permissions(|_| true, Reason::Flushed(FlushOrigin::SessionClosed), step);
         self.flush_queue(FlushOrigin::SessionClosed, step);
         match &self.turn {
             Some(turn) if !turn.over => self.write_cancel(step),
@@ -155,7 +155,7 @@ impl Session {
 
     /// Ends all prompts and streams at once; only the agent has yet to go.
     fn die(&mut self, origin: FlushOrigin, reason: &'static str, step: &mut Step) {
-        self.refuse_permissions(|_| true, step);
+        self.refuse_permissions(|_| true, Reason::Flushed(origin), step);
         self.flush(origin, None, step);
         step.publish(None, None, News::SessionDied { reason, exit: None });
         step.push(Effect::EndStreams);
@@ -166,7 +166,7 @@ impl Session {
     /// The host says that it ends: nothing more is handed to it, and what waits is over now, as no word of it ever left. The
     /// end of the stream is still waited for, since it comes with the news of how the agent ended, but not without end.
     pub(super) fn await_loss(&mut self, step: &mut Step) {
-        self.refuse_permissions(|_| true, step);
+        self.refuse_permissions(|_| true, Reason::Flushed(FlushOrigin::ChannelClosed), step);
         self.flush_queue(FlushOrigin::ChannelClosed, step);
         self.phase = self.ending(Some(died(None)), step);
     }
@@ -183,7 +183,7 @@ impl Session {
             Phase::Closing { farewell, .. } => Some(farewell),
             Phase::Ending { farewell, .. } => farewell,
         };
-        self.refuse_permissions(|_| true, step);
+        self.refuse_permissions(|_| true, Reason::Flushed(FlushOrigin::ChannelClosed), step);
         self.flush(FlushOrigin::ChannelClosed, exit, step);
         if let Some(farewell) = farewell {
             let by = match &farewell {

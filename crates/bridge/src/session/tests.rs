@@ -3,5 +3,6 @@
 mod notation;
 mod oracle;
 mod properties;
+mod questions;
 mod table;
 mod views;

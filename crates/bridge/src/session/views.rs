@@ -5,13 +5,14 @@ use crate::input::Input;
 use crate::overlay::{Ended, TurnView};
 use crate::queue::{Admitted, Entry};
 use crate::status::Status;
+use crate::turn::Turn;
 use crate::{InputWritten, LivePrompt, PendingPrompt, PromptState};
 
 impl Session {
     /// What happens next by itself, and when (epoch milliseconds), if nothing else happens before.
     pub(crate) fn due(&self) -> Option<(u64, Input)> {
         match &self.phase {
-            Phase::Open => self.next_deadline(),
+            Phase::Open => self.next_deadline().into_iter().chain(self.next_denial()).min_by_key(|(at_ms, _)| *at_ms),
             Phase::Closing { settle_until_ms, .. } => Some((*settle_until_ms, Input::SettleOver)),
             Phase::Ending { until_ms, .. } => Some((*until_ms, Input::EndOver)),
             Phase::Over => None,
@@ -26,6 +27,11 @@ impl Session {
         };
         let waiting = self.queue.iter().map(|entry| (entry, None));
         running.chain(waiting).filter_map(deadline).min_by_key(|(at_ms, _)| *at_ms)
+    }
+
+    fn next_denial(&self) -> Option<(u64, Input)> {
+        let (at_ms, request_id) = self.permissions.due()?;
+        Some((at_ms, Input::PermissionExpired { request_id: request_id.clone() }))
     }
 
     /// Nothing can happen any more.
@@ -63,7 +69,7 @@ impl Session {
         let running = self.turn.as_ref().filter(|turn| !turn.over);
         match prompt_id {
             None => TurnView {
-                live: running.map(|turn| turn.running()).or_else(|| self.queue.head().map(Entry::queued)),
+                live: running.map(|turn| self.running(turn)).or_else(|| self.queue.head().map(Entry::queued)),
                 overlay: self.overlay.newest().cloned(),
             },
             Some(prompt_id) => TurnView { live: self.live(prompt_id), overlay: self.overlay.get(prompt_id).cloned() },
@@ -72,7 +78,11 @@ impl Session {
 
     fn live(&self, prompt_id: &str) -> Option<LivePrompt> {
         let running = self.turn.as_ref().filter(|turn| !turn.over && *turn.entry.prompt_id == *prompt_id);
-        running.map(|turn| turn.running()).or_else(|| self.queue.get(prompt_id).map(Entry::queued))
+        running.map(|turn| self.running(turn)).or_else(|| self.queue.get(prompt_id).map(Entry::queued))
+    }
+
+    fn running(&self, turn: &Turn) -> LivePrompt {
+        LivePrompt { waiting: self.permissions.waiting(&turn.entry.prompt_id), ..turn.running() }
     }
 
     /// Whether the prompt waits or runs, its outcome not being out.

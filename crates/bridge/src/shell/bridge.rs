@@ -9,7 +9,7 @@ use super::open::{OpenError, OpenSession, Opened, Streams};
 use super::session::Session;
 use crate::input::Input;
 use crate::limits::{Limits, Timeouts};
-use crate::{Clock, PromptLedger};
+use crate::{Clock, Mediation, PromptLedger};
 
 /// What a bridge needs from outside.
 #[derive(Clone)]
@@ -22,6 +22,8 @@ pub struct Options {
     pub limits: Limits,
     /// How long to wait for an agent in matters other than a prompt.
     pub timeouts: Timeouts,
+    /// Who decides what agents ask, and until when.
+    pub mediation: Mediation,
 }
 
 /// The live sessions. Clones are the same bridge. Its sessions need a tokio runtime with time and IO.

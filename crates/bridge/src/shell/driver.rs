@@ -118,7 +118,9 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
             let asked =
                 (method == "session/request_permission").then(|| incoming::ask(id, message.params()?)).flatten();
             Some(match asked {
-                Some(ask) => Input::Asked { ask, request_id: Uuid::new_v4().to_string().into() },
+                Some(ask) => {
+                    Input::Asked { ask, request_id: Uuid::new_v4().to_string().into(), registered: state.clients.ids() }
+                }
                 None => Input::AskedUnknown { agent_request: id.clone(), method: method.clone() },
             })
         }

@@ -175,7 +175,12 @@ impl Opened {
         let Self { open, agent_session_id, agent_state, greeting, created_at_ms, options, seat } = self;
         let Greeting { streams, frames, asked, early, exit, .. } = greeting;
         let state = State {
-            machine: session::Session::new(options.limits.pending_prompts, options.timeouts, created_at_ms),
+            machine: session::Session::new(
+                options.limits.pending_prompts,
+                options.timeouts,
+                options.mediation,
+                created_at_ms,
+            ),
             bus: Bus::new(seeded_events, options.limits),
             asked,
             clients: Clients::default(),

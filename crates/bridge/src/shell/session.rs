@@ -13,7 +13,7 @@ use crate::bus::{Cursor, Refused};
 use crate::effect::Reply;
 use crate::input::Input;
 use crate::limits::SUBSCRIBER_FRAMES_DEFAULT;
-use crate::{AdmitError, Ended, NotOpen, PendingPrompt, Prompt, Receipt, Status, TurnView, Vote, VoteOutcome};
+use crate::{AdmitError, Ended, NotOpen, PendingPrompt, Prompt, Receipt, Status, TurnView, Vote, VoteOutcome, Voter};
 
 /// A live session. Clones are the same session; it stays readable while it is being closed.
 #[derive(Clone)]
@@ -93,7 +93,12 @@ impl Session {
     /// Registers a client: one registered before is counted again, any other gets a fresh `client_<uuid>`.
     pub fn register(&self, client_id: Option<&str>) -> String {
         let (fresh, now_ms) = (format!("client_{}", Uuid::new_v4()), self.live.clock.now_ms());
-        self.live.state.lock().clients.register(client_id, fresh, now_ms)
+        let mut state = self.live.state.lock();
+        let (id, gone) = state.clients.register(client_id, fresh, now_ms);
+        if let Some(client_id) = gone {
+            self.live.step_locked(&mut state, Input::ClientGone { client_id }, now_ms);
+        }
+        id
     }
 
     /// Whether the client is registered.
@@ -112,11 +117,12 @@ impl Session {
         now_ms
     }
 
-    /// Takes one registration of a client back.
+    /// Takes one registration of a client back. What only a client that is gone could decide is refused.
     pub fn detach(&self, client_id: Option<&str>) -> Detached {
+        let now_ms = self.live.clock.now_ms();
         let mut state = self.live.state.lock();
-        if let Some(client_id) = client_id {
-            state.clients.detach(client_id);
+        if let Some(client_id) = client_id.filter(|client_id| state.clients.detach(client_id)) {
+            self.live.step_locked(&mut state, Input::ClientGone { client_id: client_id.to_owned() }, now_ms);
         }
         Detached {
             client_count: state.clients.len(),
@@ -187,9 +193,9 @@ impl Session {
         })
     }
 
-    /// Answers a permission request; the first valid answer decides.
-    pub fn vote(&self, request_id: &str, vote: &Vote, voter: Option<&str>) -> VoteOutcome {
-        let input = Input::Vote { request_id: request_id.to_owned(), vote: vote.clone(), voter: voter.map(Into::into) };
+    /// Answers a permission request; whether that decides it is for the policy to say.
+    pub fn vote(&self, request_id: &str, vote: &Vote, voter: &Voter) -> VoteOutcome {
+        let input = Input::Vote { request_id: request_id.to_owned(), vote: vote.clone(), voter: voter.clone() };
         match self.live.step(|_| input) {
             Some(Reply::Voted(outcome)) => outcome,
             _ => VoteOutcome::Unknown,
@@ -198,7 +204,8 @@ impl Session {
 
     /// What is known of a prompt; without an id, of the running one, else the next one, else the newest ended one.
     pub fn turn(&self, prompt_id: Option<&str>) -> TurnView {
-        self.live.state.lock().machine.turn(prompt_id)
+        let now_ms = self.live.clock.now_ms();
+        self.live.state.lock().machine.turn(prompt_id).seen_at(now_ms)
     }
 
     /// Resolves when the prompt is not queued or running any more, at once if it never was. A session that ends settles all that

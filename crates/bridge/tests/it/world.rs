@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bridge::limits::{Limits, Timeouts};
 use bridge::{
-    Admission, Bridge, Clock, Ending, Frame, Kind, OpenSession, Opened, Options, Prompt, PromptLedger, Session,
-    Subscribe, Subscription,
+    Admission, Bridge, Clock, Ending, Frame, Kind, Mediation, OpenSession, Opened, Options, Prompt, PromptLedger,
+    Session, Subscribe, Subscription,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -45,10 +45,14 @@ impl PromptLedger for Ledger {
 
 /// A bridge whose time is tokio's, from 1,000 on.
 pub(crate) fn bridge_with(limits: Limits) -> (Bridge, Arc<Ledger>) {
+    bridge_under(limits, Mediation::default())
+}
+
+fn bridge_under(limits: Limits, mediation: Mediation) -> (Bridge, Arc<Ledger>) {
     let ledger = Arc::new(Ledger::default());
     let start = tokio::time::Instant::now();
     let clock = Clock::new(move || 1_000 + u64::try_from(start.elapsed().as_millis()).unwrap());
-    let options = Options { ledger: ledger.clone(), clock, limits, timeouts: Timeouts::default() };
+    let options = Options { ledger: ledger.clone(), clock, limits, timeouts: Timeouts::default(), mediation };
     (Bridge::new(options), ledger)
 }
 
@@ -67,7 +71,12 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn start() -> Self {
-        let (bridge, ledger) = bridge_with(Limits::default());
+        Self::under(Mediation::default()).await
+    }
+
+    /// The same where questions are decided by other rules than the first vote.
+    pub(crate) async fn under(mediation: Mediation) -> Self {
+        let (bridge, ledger) = bridge_under(Limits::default(), mediation);
         let (agent, opened) = open(&bridge, open_session(Kind::New)).await;
         let session = opened.activate(0);
         let reader = session.subscribe(&Subscribe::default()).unwrap();
@@ -128,13 +137,13 @@ pub(crate) fn short(frame: &Frame) -> String {
     let first = |values: &[&Value]| values.iter().find_map(|value| value.as_str()).unwrap_or_default().to_owned();
     let kind = if frame.kind == "session_update" { first(&[&update["sessionUpdate"]]) } else { frame.kind.to_owned() };
     let detail = first(&[
+        &data["outcome"]["optionId"],
+        &data["outcome"]["outcome"],
         &data["stopReason"],
         &data["code"],
         &data["reason"],
         &data["state"],
         &update["content"]["text"],
-        &data["outcome"]["optionId"],
-        &data["outcome"]["outcome"],
     ]);
     [kind, first(&[&envelope["promptId"]]), detail]
         .into_iter()

@@ -10,24 +10,30 @@
 //! | `fail A`, `hostfail A` | the agent, or the host, answers A with an error |
 //! | `hostgone A` | the host answers A with the word that its agent is gone |
 //! | `say hi`, `call c`, `done c` | the agent says something, begins and ends a tool call |
-//! | `ask q`, `vote q yes`, `odd` | the agent asks and somebody votes; it asks for what nobody does |
+//! | `ask q`, `ask q r 7`, `odd` | the agent asks, `q` being our id; the same asked as `r` under its own id `7`; it asks for what nobody does |
+//! | `vote q yes`, `vote q yes c`, `vote q yes c afar` | somebody votes; client c does; from another machine |
+//! | `join c`, `leave c` | a client is registered, and is gone |
 //! | `wait 300` | time passes, and what is due happens |
 //! | `close`, `kill`, `shutdown`, `lost`, `exited` | the session ends; `exited` is `lost` after the host's report |
 //!
 //! Effects are words too: `record A`, `receipt A`, `> prompt A` for what the agent is told, `complete A end_turn`, …
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use acp::RequestId;
 
 use crate::effect::{Effect, Reply, Tell};
 use crate::event::{Event, Exit, News};
-use crate::incoming::{Ask, Speech, Update};
+use crate::incoming::{Ask, Offer, Speech, Update};
 use crate::input::Input;
 use crate::limits::Timeouts;
 use crate::outcome::{Answer, HostWord};
-use crate::permission::Decision;
 use crate::prompt::{Prompt, Receipt};
 use crate::session::Session;
-use crate::{AdmitError, InputWritten, NotOpen, Terminal, Vote, VoteOutcome};
+use crate::{
+    AdmitError, Decision, InputWritten, Mediation, NotOpen, Reason, Resolution, Terminal, Vote, VoteOutcome, Voter,
+};
 
 pub(super) const TIMEOUTS: Timeouts =
     Timeouts { initialize_ms: 0, restore_ms: 0, settle_ms: 1_000, end_ms: 500, grace_ms: 30_000 };
@@ -36,11 +42,17 @@ pub(super) const TIMEOUTS: Timeouts =
 pub(super) struct Play {
     pub(super) session: Session,
     pub(super) now_ms: u64,
+    clients: BTreeSet<Arc<str>>,
 }
 
 impl Play {
     pub(super) fn new() -> Self {
-        Self { session: Session::new(5, TIMEOUTS, 0), now_ms: 0 }
+        Self::under(Mediation::default())
+    }
+
+    /// A session whose questions are decided by other rules than the first vote.
+    pub(super) fn under(mediation: Mediation) -> Self {
+        Self { session: Session::new(5, TIMEOUTS, mediation, 0), now_ms: 0, clients: BTreeSet::new() }
     }
 
     /// Lets one statement happen.
@@ -48,6 +60,16 @@ impl Play {
         let words: Vec<&str> = statement.split_whitespace().collect();
         if let ["wait", ms] = words[..] {
             return self.wait(ms.parse().unwrap());
+        }
+        match words[..] {
+            ["join", client] => {
+                self.clients.insert(client.into());
+                return Vec::new();
+            }
+            ["leave", client] => {
+                self.clients.remove(client);
+            }
+            _ => {}
         }
         let input = self.input(&words);
         self.session.step(input, self.now_ms)
@@ -74,6 +96,10 @@ impl Play {
         let settled = |id: &str, answer| Input::Settled { prompt_id: named(id).as_str().into(), answer };
         match *words {
             ["admit", id] => admit(id, Prompt::default()),
+            ["admit", id, "of", client] => {
+                admit(id, Prompt { originator: Some(client.to_owned()), ..Prompt::default() })
+            }
+            ["leave", client] => Input::ClientGone { client_id: client.to_owned() },
             ["admit", id, "run", ms] => admit(id, Prompt { run_deadline_ms: ms.parse().ok(), ..Prompt::default() }),
             ["admit", id, ms, run] => {
                 let (deadline_ms, run_deadline_ms) = (ms.parse().ok(), run.parse().ok());
@@ -92,10 +118,17 @@ impl Play {
             ["say", ref words @ ..] => update(Speech::Text(words.join(" "))),
             ["call", id] => update(Speech::ToolCall { call_id: id.to_owned() }),
             ["done", id] => update(Speech::ToolCallUpdate { call_id: id.to_owned(), over: true }),
-            ["ask", id] => Input::Asked { ask: ask(id), request_id: id.into() },
+            ["ask", id] => self.asked(id, ask(id)),
+            ["ask", id, call, number] => {
+                let agent_request = RequestId::parse(number).unwrap();
+                self.asked(id, Ask { agent_request, tool_call: format!("{{{call:?}:1}}"), ..ask(id) })
+            }
             ["odd"] => Input::AskedUnknown { agent_request: RequestId::from(7), method: "odd".to_owned() },
-            ["vote", id, "cancelled"] => vote(id, Vote::Cancelled),
-            ["vote", id, option] => vote(id, Vote::Selected { option_id: option.to_owned(), answers: None }),
+            ["vote", id, choice] => vote(id, choice, Voter::default()),
+            ["vote", id, choice, client] => vote(id, choice, Voter { client_id: Some(client.into()), is_local: true }),
+            ["vote", id, choice, client, "afar"] => {
+                vote(id, choice, Voter { client_id: Some(client.into()), is_local: false })
+            }
             ["close"] => Input::Close { reason: "client_close".to_owned(), closed_by: None },
             ["kill"] => Input::Kill,
             ["shutdown"] => Input::Shutdown,
@@ -103,6 +136,10 @@ impl Play {
             ["exited"] => Input::ChannelLost { exit: Some(Exit { code: Some(1), signal: None }) },
             _ => panic!("no such statement: {words:?}"),
         }
+    }
+
+    fn asked(&self, request_id: &str, ask: Ask) -> Input {
+        Input::Asked { ask, request_id: request_id.into(), registered: self.clients.clone() }
     }
 }
 
@@ -127,17 +164,31 @@ fn update(speech: Speech) -> Input {
 }
 
 fn ask(id: &str) -> Ask {
-    let option_ids = vec![("yes".to_owned(), "\"yes\"".to_owned())];
-    Ask { agent_request: RequestId::string(id), tool_call: "{}".to_owned(), options: "[]".to_owned(), option_ids }
+    let offer = |id: &str, rejects_once| Offer { id: id.to_owned(), raw: format!("\"{id}\""), rejects_once };
+    Ask {
+        agent_request: RequestId::string(id),
+        tool_call: "{}".to_owned(),
+        options: "[]".to_owned(),
+        offers: vec![offer("yes", false), offer("reject", true)],
+    }
 }
 
-fn vote(request_id: &str, vote: Vote) -> Input {
-    Input::Vote { request_id: request_id.to_owned(), vote, voter: None }
+fn vote(request_id: &str, choice: &str, voter: Voter) -> Input {
+    let vote = match choice {
+        "cancelled" => Vote::Cancelled,
+        option_id => Vote::Selected { option_id: option_id.to_owned(), answers: None },
+    };
+    Input::Vote { request_id: request_id.to_owned(), vote, voter }
 }
 
 /// Plays a script row by row and compares what comes of each statement.
 pub(super) fn check(rows: &[(&str, &str)]) {
-    let mut play = Play::new();
+    check_under(Mediation::default(), rows);
+}
+
+/// The same in a session whose questions are decided by other rules than the first vote.
+pub(super) fn check_under(mediation: Mediation, rows: &[(&str, &str)]) {
+    let mut play = Play::under(mediation);
     for (statement, expected) in rows {
         let effects: Vec<String> = play.act(statement).iter().map(word).collect();
         assert_eq!(effects.join(", "), *expected, "after {statement:?} in {rows:#?}");
@@ -182,7 +233,9 @@ fn reply_word(reply: &Reply) -> String {
         Reply::Done => "ok".to_owned(),
         Reply::Removed(removed) => format!("removed {removed}"),
         Reply::Voted(VoteOutcome::Recorded) => "voted".to_owned(),
-        Reply::Voted(VoteOutcome::AlreadyResolved(decision)) => format!("too late {}", decision_word(decision)),
+        Reply::Voted(VoteOutcome::AlreadyResolved(resolution)) => format!("too late {}", resolution_word(resolution)),
+        Reply::Voted(VoteOutcome::Repeated) => "voted before".to_owned(),
+        Reply::Voted(VoteOutcome::Forbidden(why)) => format!("no vote {}", why.as_str()),
         Reply::Voted(VoteOutcome::InvalidOption) => "no such option".to_owned(),
         Reply::Voted(VoteOutcome::Unknown) => "no such request".to_owned(),
     }
@@ -202,9 +255,13 @@ fn event_word(event: &Event) -> String {
         News::TurnComplete { stop_reason, .. } => format!("complete{about} {stop_reason}"),
         News::TurnError { code, .. } => format!("error{about} {}", code.as_deref().unwrap_or("-")),
         News::PermissionRequest { request_id, .. } => format!("ask {request_id}"),
-        News::PermissionResolved { request_id, decision, .. } => {
-            format!("resolved {request_id} {}", decision_word(decision))
+        News::PermissionResolved { request_id, resolution } => {
+            format!("resolved {request_id} {}", resolution_word(resolution))
         }
+        News::PermissionPartialVote { request_id, tally } => {
+            format!("partial {request_id} {} of {}", tally.received, tally.quorum)
+        }
+        News::PermissionForbidden { request_id, why, .. } => format!("forbidden {request_id} {}", why.as_str()),
         News::PermissionAlreadyResolved { request_id, decision } => {
             format!("was resolved {request_id} {}", decision_word(decision))
         }
@@ -218,11 +275,20 @@ fn tell_word(tell: &Tell) -> String {
         Tell::Prompt { prompt_id, .. } => format!("prompt {prompt_id}"),
         Tell::Cancel => "cancel".to_owned(),
         Tell::Verdict(verdict) => {
-            let id = verdict.agent_request.as_string().unwrap_or_default();
+            let id = verdict.agent_request.as_raw().trim_matches('"');
             format!("verdict {id} {}", verdict.option.as_deref().unwrap_or("cancelled"))
         }
         Tell::Unsupported { method, .. } => format!("unsupported {method}"),
         Tell::Close(origin) => format!("close {}", origin.code()),
+    }
+}
+
+/// The decision, and why it was made if not by a vote.
+fn resolution_word(resolution: &Resolution) -> String {
+    let decision = decision_word(&resolution.decision);
+    match resolution.reason {
+        Reason::Vote => decision.to_owned(),
+        reason => format!("{decision} {}", reason.as_str()),
     }
 }
 

@@ -193,7 +193,7 @@ fn a_cancel_resolves_what_the_turn_waits_for_and_refuses_what_it_asks_then() {
     check(&[
         ("admit A", "record A, receipt A, echo A, > prompt A"),
         ("ask q", "ask q"),
-        ("cancel", "cancel A, > cancel, > verdict q cancelled, resolved q cancelled, ok"),
+        ("cancel", "cancel A, > cancel, > verdict q cancelled, resolved q cancelled prompt_cancelled, ok"),
         ("ask p", "> verdict p cancelled"),
     ]);
 }
@@ -206,7 +206,7 @@ fn a_request_left_open_by_an_answered_turn_is_refused() {
         ("ask q", "ask q"),
         (
             "settle A end_turn",
-            "> verdict q cancelled, resolved q cancelled, record A completed end_turn, complete A end_turn",
+            "> verdict q cancelled, resolved q cancelled turn_ended, record A completed end_turn, complete A end_turn",
         ),
         ("vote idle yes", "> verdict idle \"yes\", resolved idle yes, voted"),
     ]);
@@ -220,8 +220,8 @@ fn a_close_waits_for_the_running_turn_and_never_dispatches_the_queue() {
         ("ask q", "ask q"),
         (
             "close",
-            "ok, > verdict q cancelled, resolved q cancelled, record B error session_closed, error B session_closed, \
-             left B, > cancel",
+            "ok, > verdict q cancelled, resolved q cancelled session_closed, record B error session_closed, \
+             error B session_closed, left B, > cancel",
         ),
         ("admit C", "closing"),
         ("cancel", "closing"),

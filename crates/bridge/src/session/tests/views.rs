@@ -2,11 +2,15 @@
 
 use super::notation::{Play, after, check};
 use crate::input::Input;
-use crate::{Clipped, Deadline, InputWritten, PromptState, Terminal};
+use crate::{Clipped, Deadline, InputWritten, Mediation, PromptState, Terminal, Waiting};
 
 /// What is due after a script, and when.
 fn due(script: &str) -> Option<(u64, String)> {
-    let mut play = Play::new();
+    due_under(Mediation::default(), script)
+}
+
+fn due_under(mediation: Mediation, script: &str) -> Option<(u64, String)> {
+    let mut play = Play::under(mediation);
     for statement in script.split(';') {
         play.act(statement);
     }
@@ -15,6 +19,7 @@ fn due(script: &str) -> Option<(u64, String)> {
         Input::DeadlineExpired { prompt_id, deadline: Deadline::Run } => (at_ms, format!("run {prompt_id}")),
         Input::SettleOver => (at_ms, "settle".to_owned()),
         Input::EndOver => (at_ms, "end".to_owned()),
+        Input::PermissionExpired { request_id } => (at_ms, format!("denial {request_id}")),
         other => panic!("{other:?} does not happen by itself"),
     })
 }
@@ -39,6 +44,17 @@ fn the_clock_of_a_run_starts_with_the_dispatch() {
     assert_eq!(due("admit A 300 200"), Some((200, "run A".into())));
     assert_eq!(due("admit A; admit B 300 200; wait 150; settle A end_turn"), Some((300, "deadline B".into())));
     assert_eq!(due("admit A run 100; wait 100"), None);
+}
+
+#[test]
+fn a_question_is_due_to_be_denied_when_its_own_time_is_over_whatever_else_is_due() {
+    let timed = Mediation { response_timeout_ms: Some(100), ..Mediation::default() };
+    assert_eq!(due_under(timed, "wait 7; ask q; wait 5; ask p"), Some((107, "denial q".into())));
+    assert_eq!(due_under(timed, "ask q; wait 5; ask p; vote q yes"), Some((105, "denial p".into())));
+    assert_eq!(due_under(timed, "admit A 50; ask q"), Some((50, "deadline A".into())));
+    assert_eq!(due_under(timed, "admit A 500; ask q"), Some((100, "denial q".into())));
+    assert_eq!(due_under(timed, "admit A; ask q; close"), Some((1_000, "settle".into())));
+    assert_eq!(due("ask q"), None, "without a limit it waits");
 }
 
 #[test]
@@ -89,6 +105,38 @@ fn a_silent_turn_shows_since_when() {
     assert_eq!(heard("admit A; wait 50"), None);
     assert_eq!(heard("admit A; wait 50; say hi; wait 50"), Some(50));
     assert_eq!(heard("admit A; wait 50; ask q; wait 50"), Some(50));
+}
+
+#[test]
+fn a_turn_that_asks_shows_what_it_waits_for_and_since_when_until_all_is_decided() {
+    let waiting = |script: &str| after(script).turn(Some("A")).live.unwrap().waiting;
+    let since = |since_ms, ids: &[&str]| {
+        Some(Waiting { since_ms, request_ids: ids.iter().map(|id| (*id).to_owned()).collect() })
+    };
+    assert_eq!(waiting("ask idle; admit A"), None, "what was asked before is not this turn's");
+    assert_eq!(waiting("admit A; wait 5; ask q; wait 5; ask p"), since(5, &["q", "p"]));
+    assert_eq!(waiting("admit A; wait 5; ask q; wait 5; ask p; vote q yes"), since(10, &["p"]));
+    assert_eq!(waiting("admit A; ask q; vote q yes"), None);
+    assert_eq!(waiting("admit A; ask q; cancel"), None);
+    assert_eq!(after("admit A; ask q").turn(None).live.unwrap().waiting, since(0, &["q"]), "current is no different");
+    assert_eq!(after("admit A; admit B; ask q").turn(Some("B")).live.unwrap().waiting, None, "B only waits its turn");
+}
+
+#[test]
+fn silence_is_counted_from_the_last_sign_in_this_turn_or_from_its_dispatch() {
+    let silent = |script: &str, id: &str, now_ms| {
+        after(script).turn(Some(id)).seen_at(now_ms).live.and_then(|live| live.silent_for_ms)
+    };
+    assert_eq!(silent("wait 5; admit A", "A", 5), Some(0));
+    assert_eq!(silent("wait 5; admit A", "A", 95), Some(90));
+    for sign in ["say hi", "call c", "ask q", "odd"] {
+        assert_eq!(silent(&format!("admit A; wait 50; {sign}"), "A", 70), Some(20), "{sign}");
+    }
+    assert_eq!(silent("admit A; admit B", "B", 70), None, "what waits is not silent");
+    let next = "admit A; admit B; wait 10; say last; wait 20; settle A end_turn";
+    assert_eq!(silent(next, "B", 40), Some(10), "a sign of the turn before is none of this one's");
+    assert_eq!(silent("wait 50; admit A", "A", 40), Some(0), "a clock that went back makes no silence");
+    assert_eq!(silent("admit A; settle A end_turn", "A", 40), None);
 }
 
 #[test]
@@ -206,8 +254,11 @@ fn a_request_is_known_before_and_after_its_decision() {
 fn after_its_streams_have_ended_a_session_answers_and_tells_nobody() {
     check(&[
         ("ask q", "ask q"),
-        ("kill", "ok, > verdict q cancelled, resolved q cancelled, died killed, end, > close session_killed"),
-        ("vote q yes", "too late cancelled"),
+        (
+            "kill",
+            "ok, > verdict q cancelled, resolved q cancelled session_killed, died killed, end, > close session_killed",
+        ),
+        ("vote q yes", "too late cancelled session_killed"),
         ("say late", ""),
         ("ask p", "> verdict p cancelled"),
         ("odd", "> unsupported odd"),

@@ -1,6 +1,7 @@
 //! What can be typed: every command, flag and help text.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -112,6 +113,8 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) access: AccessArgs,
     #[command(flatten)]
+    pub(crate) permissions: PermissionArgs,
+    #[command(flatten)]
     pub(crate) limits: LimitArgs,
 }
 
@@ -156,6 +159,32 @@ impl std::fmt::Debug for Hidden {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("(hidden)")
     }
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Permissions")]
+pub(crate) struct PermissionArgs {
+    /// Who decides what an agent asks before it acts
+    #[arg(long, value_enum, default_value = "first-responder", value_name = "POLICY")]
+    pub(crate) permission_policy: PermissionPolicy,
+    /// Votes for one option that decide under `consensus` [default: more than half of the clients registered at the time]
+    #[arg(long, value_name = "N")]
+    pub(crate) consensus_quorum: Option<NonZeroUsize>,
+    /// How long a question waits before it is denied; 0 lets it wait for as long as its turn runs
+    #[arg(long, default_value_t = 0, value_name = "MS")]
+    pub(crate) permission_response_timeout_ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PermissionPolicy {
+    /// The first valid vote, whosever it is.
+    FirstResponder,
+    /// The client whose prompt it is; anybody where the prompt is nobody's.
+    Designated,
+    /// So many clients as must agree.
+    Consensus,
+    /// Anybody who calls from this machine, and not through a proxy.
+    LocalOnly,
 }
 
 #[derive(Debug, Args)]

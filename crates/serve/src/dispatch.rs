@@ -6,13 +6,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use bridge::Session;
+use bridge::{Session, Voter};
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use hyper::{Method, Request};
 
 use crate::app::App;
 use crate::body::{self, Fields};
+use crate::caller::Caller;
 use crate::identity;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, refuse};
@@ -43,6 +44,13 @@ impl<'a> Call<'a> {
     /// 400 `invalid_client_id` when the header is malformed.
     pub(crate) fn client_id(&self) -> Result<Option<&'a str>, Refusal> {
         identity::client_id(self.head.headers.get(CLIENT_ID).map(|value| value.as_bytes()))
+    }
+
+    /// Whoever votes with this request as `client`.
+    pub(crate) fn voter(&self, client: Option<&str>) -> Voter {
+        let caller = self.head.extensions.get::<Caller>();
+        let is_local = caller.is_some_and(|caller| caller.is_local(&self.head.headers));
+        Voter { client_id: client.map(Into::into), is_local }
     }
 
     /// The live session of the path, and the calling client, which it must know.

@@ -10,6 +10,7 @@
 
 mod app;
 mod body;
+mod caller;
 mod chosen;
 mod clock;
 mod content;
@@ -48,6 +49,7 @@ mod wall;
 mod wire;
 mod wiring;
 
+pub use bridge::{Mediation, Policy};
 pub use hosts::{HostOrder, HostStarter, HostStreams, ProcessStarter, StartError};
 pub use limits::Limits;
 pub use options::{Durability, Mode, ServeOptions};

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use bridge::Mediation;
+
 use crate::limits::Limits;
 use crate::token::Token;
 
@@ -38,6 +40,8 @@ pub struct ServeOptions {
     pub prompt_run_deadline_ms: Option<u64>,
     /// How long an agent that was told to stop may take, in milliseconds, before it is replaced.
     pub settle_grace_ms: u64,
+    /// Who decides what agents ask, and until when.
+    pub mediation: Mediation,
     /// The program that runs as `<launcher> host …`: the turnd binary itself.
     pub host_launcher: PathBuf,
     /// Our version, as `/capabilities` tells it.

@@ -8,6 +8,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,6 +21,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use transcript::{LockError, Owner, SessionLock};
 
 use crate::app::App;
+use crate::caller::Caller;
 use crate::clock::now_ms;
 use crate::dispatch::answer;
 use crate::hosts::{HostStarter, ProcessStarter};
@@ -152,8 +155,10 @@ fn converse(app: Arc<App>, connections: &GracefulShutdown, stream: TcpStream, pe
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a socket keeps its delay");
     }
-    let service = service_fn(move |request| {
+    let caller = Caller::at(stream.peer_addr());
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let app = Arc::clone(&app);
+        request.extensions_mut().insert(caller);
         async move { Ok::<_, Infallible>(answer(&app, request).await) }
     });
     let connection = http1::Builder::new()

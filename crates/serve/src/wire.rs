@@ -1,8 +1,11 @@
 //! The JSON that leaves us: shapes of the wire rules, with the names clients read.
 
-use bridge::{Clipped, Ended, Expiry, LivePrompt, PendingPermission, PendingPrompt, Receipt, Status, Terminal};
 use std::borrow::Cow;
 
+use bridge::{
+    Clipped, Decision, Ended, Expiry, LivePrompt, PendingPermission, PendingPrompt, Receipt, Resolution, Status,
+    Terminal, Waiting,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -140,6 +143,10 @@ pub(crate) struct Turn<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     last_activity_at: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    silent_for_ms: Option<u64>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    waiting: Option<WaitingFor<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_stop_reason: Option<&'a str>,
@@ -157,6 +164,22 @@ pub(crate) struct Turn<'a> {
     input_written: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'static str>,
+}
+
+/// What a running turn waits for.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WaitingFor<'a> {
+    waiting_for: &'static str,
+    /// Epoch milliseconds.
+    waiting_since: u64,
+    request_ids: &'a [String],
+}
+
+impl<'a> WaitingFor<'a> {
+    fn permission(waiting: &'a Waiting) -> Self {
+        Self { waiting_for: "permission", waiting_since: waiting.since_ms, request_ids: &waiting.request_ids }
+    }
 }
 
 #[derive(Serialize)]
@@ -207,6 +230,8 @@ impl<'a> Turn<'a> {
             started_at: prompt.started_at_ms,
             originator_client_id: prompt.originator.as_deref(),
             last_activity_at: prompt.heard_at_ms,
+            silent_for_ms: prompt.silent_for_ms,
+            waiting: prompt.waiting.as_ref().map(WaitingFor::permission),
             input_written: Some(prompt.input_written.as_str()),
             ..Self::default()
         }
@@ -234,7 +259,6 @@ impl<'a> Turn<'a> {
             started_at: ended.started_at_ms,
             ended_at: Some(ended.ended_at_ms),
             originator_client_id: ended.originator.as_deref(),
-            last_activity_at: None,
             stop_reason: ended.terminal.stop_reason(),
             agent_stop_reason,
             error,
@@ -244,6 +268,7 @@ impl<'a> Turn<'a> {
             partial_text: text(&ended.partial_text),
             input_written: ended.input_written.map(bridge::InputWritten::as_str),
             source,
+            ..Self::default()
         }
     }
 }
@@ -284,7 +309,7 @@ fn interaction(request: &PendingPermission) -> Value {
     let offered: Vec<Value> = serde_json::from_str(&request.options).unwrap_or_default();
     let option =
         |option: &Value| json!({ "optionId": option["optionId"], "label": option["name"], "kind": option["kind"] });
-    json!({
+    let mut interaction = json!({
         "requestId": request.request_id,
         "kind": "permission",
         "createdAt": iso(request.created_at_ms),
@@ -296,7 +321,24 @@ fn interaction(request: &PendingPermission) -> Value {
             "input": call["rawInput"],
         },
         "options": offered.iter().map(option).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(at_ms) = request.expires_at_ms {
+        interaction["expiresAt"] = iso(at_ms).into();
+    }
+    interaction
+}
+
+/// How a permission request was decided, for a vote that comes too late.
+pub(crate) fn resolution(resolution: &Resolution) -> Value {
+    let outcome = match &resolution.decision {
+        Decision::Selected { option_id } => json!({ "outcome": "selected", "optionId": option_id }),
+        Decision::Cancelled => json!({ "outcome": "cancelled" }),
+    };
+    let mut body = json!({ "outcome": outcome, "reason": resolution.reason.as_str(), "decidedAt": resolution.at_ms });
+    if let Some(voter) = &resolution.voter {
+        body["voterClientId"] = (**voter).into();
+    }
+    body
 }
 
 /// One frame of a replay around an update, which is the text of a JSON object (wire rules, section 7.3).

@@ -27,5 +27,6 @@ pub(crate) fn wire(sink: Arc<LedgerSink>, options: &ServeOptions) -> Bridge {
         grace_ms: options.settle_grace_ms,
         ..Timeouts::default()
     };
-    Bridge::new(bridge::Options { ledger: sink, clock: Clock::new(clock::now_ms), limits, timeouts })
+    let clock = Clock::new(clock::now_ms);
+    Bridge::new(bridge::Options { ledger: sink, clock, limits, timeouts, mediation: options.mediation })
 }

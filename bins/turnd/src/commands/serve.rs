@@ -6,12 +6,12 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use serve::{Limits, ServeOptions, Server, Token};
+use serve::{Limits, Mediation, Policy, ServeOptions, Server, Token};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agents::{Agent, AgentError};
-use crate::cli::{Durability, ServeArgs, TranscriptMode};
+use crate::cli::{Durability, PermissionArgs, PermissionPolicy, ServeArgs, TranscriptMode};
 use crate::output::line;
 use crate::store;
 use access::AccessError;
@@ -129,10 +129,27 @@ fn options(args: ServeArgs, token: Option<Token>) -> Result<ServeOptions, ServeC
         prompt_deadline_ms: args.prompt_deadline_ms,
         prompt_run_deadline_ms: args.prompt_run_deadline_ms,
         settle_grace_ms: args.settle_grace_ms,
+        mediation: mediation(&args.permissions)?,
         restore_timeout_ms: args.session_restore_timeout_ms,
         host_launcher: own,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
+}
+
+/// Who decides what agents ask.
+fn mediation(args: &PermissionArgs) -> Result<Mediation, ServeCommandError> {
+    let consensus = args.permission_policy == PermissionPolicy::Consensus;
+    if args.consensus_quorum.is_some() && !consensus {
+        return Err(ServeCommandError::Usage("--consensus-quorum needs --permission-policy consensus".into()));
+    }
+    let policy = match args.permission_policy {
+        PermissionPolicy::FirstResponder => Policy::FirstResponder,
+        PermissionPolicy::Designated => Policy::Designated,
+        PermissionPolicy::Consensus => Policy::Consensus { quorum: args.consensus_quorum },
+        PermissionPolicy::LocalOnly => Policy::LocalOnly,
+    };
+    let timeout_ms = args.permission_response_timeout_ms;
+    Ok(Mediation { policy, response_timeout_ms: (timeout_ms > 0).then_some(timeout_ms) })
 }
 
 fn own_program() -> Result<PathBuf, ServeCommandError> {

@@ -36,3 +36,16 @@ fn a_bind_that_others_can_reach_without_a_token_is_refused() {
     assert!(output.stdout.is_empty(), "nothing was opened");
     assert!(String::from_utf8_lossy(&output.stderr).contains("needs a token"));
 }
+
+#[test]
+fn rules_for_permissions_that_mean_nothing_are_refused() {
+    for (flags, blamed) in [
+        (&["--permission-policy", "everybody"][..], "--permission-policy"),
+        (&["--permission-policy", "consensus", "--consensus-quorum", "0"], "--consensus-quorum"),
+        (&["--consensus-quorum", "2"], "--consensus-quorum"),
+    ] {
+        let output = turnd(&[&["serve", "--port", "0"][..], flags].concat());
+        assert!(output.status.code().is_some_and(|code| code != 0), "{flags:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(blamed), "{flags:?}");
+    }
+}

@@ -1,5 +1,6 @@
 //! `GET /capabilities` (wire rules, section 2.2). A tag is listed only for what works.
 
+use bridge::{Mediation, Policy};
 use serde_json::{Value, json};
 
 use crate::dispatch::Call;
@@ -52,7 +53,7 @@ pub(crate) fn get(call: &Call<'_>) -> Reply {
         "modelServices": [],
         "workspaceCwd": workspace,
         "transports": ["rest"],
-        "policy": { "permission": "first-responder" },
+        "policy": policy(options.mediation),
         "limits": {
             "maxRegisteredWorkspaces": 1,
             "maxPendingPromptsPerSession": nullable(limits.max_pending_prompts),
@@ -63,6 +64,18 @@ pub(crate) fn get(call: &Call<'_>) -> Reply {
         },
         "workspaces": [{ "cwd": workspace, "primary": true, "trusted": true, "removable": false }],
     }))
+}
+
+/// Who decides what agents ask. What is not limited is not shown.
+fn policy(mediation: Mediation) -> Value {
+    let mut policy = json!({ "permission": mediation.policy.as_str() });
+    if let Policy::Consensus { quorum: Some(quorum) } = mediation.policy {
+        policy["consensusQuorum"] = quorum.get().into();
+    }
+    if let Some(timeout_ms) = mediation.response_timeout_ms {
+        policy["permissionResponseTimeoutMs"] = timeout_ms.into();
+    }
+    policy
 }
 
 /// A limit of 0 is none.

@@ -1,6 +1,6 @@
 //! Votes on what an agent asks (wire rules, section 12.2).
 
-use bridge::{Session, Vote, VoteOutcome};
+use bridge::{Forbidden, Resolution, Session, Vote, VoteOutcome};
 use hyper::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::dispatch::{Call, registered};
 use crate::refusal::Refusal;
 use crate::reply::{Reply, ok};
+use crate::wire;
 
 /// The body of a vote, as far as it decides.
 #[derive(Deserialize)]
@@ -25,10 +26,10 @@ pub(crate) fn vote(call: &Call<'_>) -> Result<Reply, Refusal> {
     let client = call.client_id()?;
     let vote = parsed(call)?;
     let request = call.matched.id();
-    let unknown = || not_pending("No pending permission request", None, request);
-    let session = call.app.bridge.session_of_permission(request).ok_or_else(unknown)?;
+    let about = About { session: None, request };
+    let session = call.app.bridge.session_of_permission(request).ok_or_else(|| about.unknown())?;
     registered(&session, client)?;
-    cast(&session, request, &vote, client).unwrap_or_else(|| Err(unknown()))
+    about.answer(session.vote(request, &vote, &call.voter(client)), &session, &vote)
 }
 
 /// `POST /session/:id/permission/:requestId`.
@@ -38,8 +39,8 @@ pub(crate) fn session_vote(call: &Call<'_>) -> Result<Reply, Refusal> {
     let session = call.app.session(&call.session_id())?;
     registered(&session, client)?;
     let request = call.matched.second();
-    let unknown = || not_pending("No pending permission request for session", Some(session.id()), request);
-    cast(&session, request, &vote, client).unwrap_or_else(|| Err(unknown()))
+    let about = About { session: Some(session.id()), request };
+    about.answer(session.vote(request, &vote, &call.voter(client)), &session, &vote)
 }
 
 fn parsed(call: &Call<'_>) -> Result<Vote, Refusal> {
@@ -57,29 +58,61 @@ fn parsed(call: &Call<'_>) -> Result<Vote, Refusal> {
     }
 }
 
-/// None when there is nothing to vote on.
-fn cast(session: &Session, request: &str, vote: &Vote, client: Option<&str>) -> Option<Result<Reply, Refusal>> {
-    match session.vote(request, vote, client) {
-        VoteOutcome::Recorded => Some(Ok(ok(&json!({})))),
-        VoteOutcome::InvalidOption => Some(Err(invalid_option(request, vote))),
-        VoteOutcome::AlreadyResolved(_) | VoteOutcome::Unknown => None,
+/// What was voted on, and the session if the caller named it: the older route's answers name none.
+struct About<'a> {
+    session: Option<&'a str>,
+    request: &'a str,
+}
+
+impl About<'_> {
+    fn answer(&self, outcome: VoteOutcome, session: &Session, vote: &Vote) -> Result<Reply, Refusal> {
+        match outcome {
+            VoteOutcome::Recorded | VoteOutcome::Repeated => Ok(ok(&json!({}))),
+            VoteOutcome::InvalidOption => Err(self.invalid_option(vote)),
+            VoteOutcome::Forbidden(why) => Err(self.forbidden(session, why)),
+            VoteOutcome::AlreadyResolved(resolution) => Err(self.decided(&resolution)),
+            VoteOutcome::Unknown => Err(self.unknown()),
+        }
     }
-}
 
-fn invalid_option(request: &str, vote: &Vote) -> Refusal {
-    let option = match vote {
-        Vote::Selected { option_id, .. } => option_id.as_str(),
-        Vote::Cancelled => "__cancelled__",
-    };
-    let message = format!("Option \"{option}\" was not offered by permission request \"{request}\"");
-    Refusal::bad_request("invalid_option_id", message).with("requestId", request).with("optionId", option)
-}
+    fn invalid_option(&self, vote: &Vote) -> Refusal {
+        let option = match vote {
+            Vote::Selected { option_id, .. } => option_id.as_str(),
+            Vote::Cancelled => "__cancelled__",
+        };
+        let message = format!("Option \"{option}\" was not offered by permission request \"{}\"", self.request);
+        Refusal::bad_request("invalid_option_id", message).with("requestId", self.request).with("optionId", option)
+    }
 
-fn not_pending(message: &'static str, session: Option<&str>, request: &str) -> Refusal {
-    let refusal = Refusal::new(StatusCode::NOT_FOUND, "permission_not_found", message);
-    let refusal = match session {
-        Some(session) => refusal.with("sessionId", session),
-        None => refusal,
-    };
-    refusal.with("requestId", request)
+    fn forbidden(&self, session: &Session, why: Forbidden) -> Refusal {
+        let (request, session, why) = (self.request, session.id(), why.as_str());
+        let message = format!("Permission {request} on session {session}: vote rejected by policy ({why})");
+        Refusal::new(StatusCode::FORBIDDEN, "permission_forbidden", message)
+            .with("requestId", request)
+            .with("sessionId", session)
+            .with("reason", why)
+    }
+
+    /// The request is decided. The peer's own client takes any 404 for that.
+    fn decided(&self, resolution: &Resolution) -> Refusal {
+        let message = "The permission request was already decided";
+        self.not_found("permission_already_decided", message).with("decision", wire::resolution(resolution))
+    }
+
+    fn unknown(&self) -> Refusal {
+        let message = match self.session {
+            Some(_) => "No pending permission request for session",
+            None => "No pending permission request",
+        };
+        self.not_found("permission_not_found", message)
+    }
+
+    fn not_found(&self, code: &'static str, message: &'static str) -> Refusal {
+        let refusal = Refusal::new(StatusCode::NOT_FOUND, code, message);
+        let refusal = match self.session {
+            Some(session) => refusal.with("sessionId", session),
+            None => refusal,
+        };
+        refusal.with("requestId", self.request)
+    }
 }

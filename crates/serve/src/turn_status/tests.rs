@@ -81,6 +81,8 @@ fn live_of(given: &Value) -> LivePrompt {
         queued_at_ms: given["queuedAt"].as_u64().unwrap(),
         started_at_ms: given["startedAt"].as_u64(),
         heard_at_ms: None,
+        silent_for_ms: None,
+        waiting: None,
         originator: given["originatorClientId"].as_str().map(str::to_owned),
         input_written: InputWritten::No,
     }

@@ -39,6 +39,7 @@ pub(crate) fn options(store: &Path) -> ServeOptions {
         prompt_deadline_ms: None,
         prompt_run_deadline_ms: None,
         settle_grace_ms: 600_000,
+        mediation: serve::Mediation::default(),
         host_launcher: "/nonexistent/turnd".into(),
         version: "0.0.0-test".into(),
     }

@@ -26,6 +26,8 @@ struct Inner {
     release: Semaphore,
     /// Permits for openings to be answered, when they are gated.
     gate: Semaphore,
+    /// What each host is about to say; nothing ends it.
+    outs: Mutex<Vec<mpsc::UnboundedSender<Option<Value>>>>,
 }
 
 /// What a test may change.
@@ -55,6 +57,7 @@ impl Hosts {
             heard: Mutex::default(),
             release: Semaphore::new(0),
             gate: Semaphore::new(0),
+            outs: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -66,6 +69,13 @@ impl Hosts {
     /// Lets `count` prompts that hold go on.
     pub(crate) fn release(&self, count: usize) {
         self.inner.release.add_permits(count);
+    }
+
+    /// Ends all hosts without a word, after what they have said so far.
+    pub(crate) fn die(&self) {
+        for out in &*self.inner.outs.lock().unwrap() {
+            let _ = out.send(None);
+        }
     }
 
     /// Lets `count` openings be answered.
@@ -118,6 +128,7 @@ struct Host {
 impl Host {
     fn new(inner: Arc<Inner>, behaviour: Behaviour, order: HostOrder) -> Self {
         let (out, lines) = mpsc::unbounded_channel();
+        inner.outs.lock().unwrap().push(out.clone());
         Self {
             inner,
             behaviour,

@@ -92,6 +92,7 @@ const CODE_COMES_NEXT: &[&str] = &[
     "Self::new(",
     "Self::bad_request(",
     "Self::conflict(",
+    "self.not_found(",
     "replay_mode(fields, \"liveReplayMode\",",
     "replay_mode(fields, \"compactedReplayMode\",",
     "deadline(fields, \"runDeadlineMs\",",

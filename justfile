@@ -6,7 +6,7 @@ _default:
     @just --list --unsorted
 
 # The whole check, as continuous integration runs it.
-ci: test fmt lint doc e2e differential miri (fuzz "10")
+ci: test fmt lint doc e2e schemathesis differential miri (fuzz "10")
 
 # Every test that needs no network and no other program.
 test:
@@ -42,6 +42,10 @@ e2e-sdk-agent: build
 # The real qwen-code as a native agent, and its own daemon as the peer.
 e2e-qwen: build
     e2e/run qwen
+
+# The daemon against its own document (docs/openapi.yaml), with so many requests a route that fit it or do not; a minute or two.
+schemathesis EXAMPLES="100" SEED="1": build
+    python3 -B e2e/openapi.py {{EXAMPLES}} {{SEED}}
 
 # Judges so many simulated worlds of each kind: just worlds 350000 [SEED].
 worlds count="20000" seed="0":

@@ -9,6 +9,7 @@ use crate::body::Fields;
 use crate::identity::is_prompt_id;
 use crate::limits::{MEDIA_BLOCKS_MAX, PROMPT_NESTING_MAX};
 use crate::refusal::Refusal;
+use crate::requests::whole;
 
 /// Keys that are ours; every other key travels to the agent.
 const OWN_KEYS: [&str; 7] =
@@ -116,7 +117,7 @@ fn check_image(block: &Value) -> Result<(), Refusal> {
         return Err(invalid("SVG images are not supported"));
     }
     let inline = block["data"].is_string() && media.starts_with("image/");
-    let attached = block["attachmentId"].is_string() && block["size"].is_u64() && !media.is_empty();
+    let attached = block["attachmentId"].is_string() && whole(&block["size"]).is_some() && !media.is_empty();
     if inline || attached {
         return Ok(());
     }

@@ -107,7 +107,17 @@ pub(crate) fn replay_mode(fields: &Fields<'_>, key: &'static str, code: &'static
 /// None: what does not fit is `Err(())`, for the caller to word.
 pub(crate) fn number(raw: &RawValue, range: std::ops::RangeInclusive<u64>) -> Result<u64, ()> {
     let value: Value = serde_json::from_str(raw.get()).map_err(|_| ())?;
-    value.as_u64().filter(|number| range.contains(number)).ok_or(())
+    whole(&value).filter(|number| range.contains(number)).ok_or(())
+}
+
+/// A whole number that is not negative, in either spelling: JSON makes no difference between `5` and `5.0`, and some writers send the
+/// latter.
+pub(crate) fn whole(value: &Value) -> Option<u64> {
+    /// The greatest whole number below which a float skips none.
+    const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and within range")]
+    let exact = |number: f64| (number.fract() == 0.0 && (0.0..=EXACT_MAX).contains(&number)).then_some(number as u64);
+    value.as_u64().or_else(|| value.as_f64().and_then(exact))
 }
 
 #[cfg(test)]
@@ -145,6 +155,25 @@ mod tests {
         std::os::unix::fs::symlink(&real, &link).unwrap();
         let body = format!(r#"{{"cwd":"{}"}}"#, link.display());
         assert_eq!(code(workspace(&fields(body.as_bytes()).unwrap(), real.to_str().unwrap())), "ok");
+    }
+
+    #[test]
+    fn a_whole_number_is_one_in_either_spelling() {
+        for (text, expected) in [
+            ("5", Some(5)),
+            ("5.0", Some(5)),
+            ("5e0", Some(5)),
+            ("0", Some(0)),
+            ("-0.0", Some(0)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("5.5", None),
+            ("-5", None),
+            ("1e300", None),
+            ("\"5\"", None),
+            ("null", None),
+        ] {
+            assert_eq!(whole(&serde_json::from_str(text).unwrap()), expected, "{text}");
+        }
     }
 
     #[test]

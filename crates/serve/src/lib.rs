@@ -24,6 +24,7 @@ mod identity;
 mod journal;
 mod layout;
 pub mod limits;
+mod lookup;
 mod open;
 mod options;
 mod polled;

@@ -1,18 +1,19 @@
 //! The poll (turn status seed). An answer that memory holds is given from memory; otherwise the transcript is read once, and what it
-//! adds is kept. With `wait_ms` it answers when the prompt has ended, or then, whichever comes first.
+//! adds is kept; `lookup.rs` says in which order. With `wait_ms` it answers when the prompt has ended, or then, whichever comes first.
 
 use std::sync::Arc;
 
 use bridge::{Ended, Session, TurnView};
-use transcript::{PageError, TurnResult};
+use transcript::PageError;
 
 use crate::app::App;
 use crate::dispatch::Call;
+use crate::lookup::{self, Found, Scanned, Sources};
 use crate::polled::Seen;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, ok};
 use crate::tasks::blocking;
-use crate::turn_status::{self, Newest, from_ledger, merged};
+use crate::turn_status::from_ledger;
 use crate::wait;
 use crate::wire::Turn;
 
@@ -28,32 +29,6 @@ pub(crate) async fn exact(call: &Call<'_>) -> Result<Reply, Refusal> {
     of_prompt(call.app, &session, prompt).await
 }
 
-/// What is known of one prompt now.
-async fn of_prompt(app: &Arc<App>, session: &Session, prompt: &str) -> Result<Reply, Refusal> {
-    let view = session.turn(Some(prompt));
-    if let Some(reply) = from_memory(app, session, &view) {
-        return Ok(reply);
-    }
-    let read = read_record(app, session, Some(prompt)).await;
-    // The state may have moved while the disk was read, and a failed read must not answer for it either.
-    let view = session.turn(Some(prompt));
-    if let Some(live) = &view.live {
-        return Ok(ok(&Turn::live(session.id(), live)));
-    }
-    let (record, refusal) = match read {
-        Ok(record) => (record, None),
-        Err(refusal) => (Scanned::default(), Some(refusal)),
-    };
-    if let Some(ended) = combine(app, session, view.overlay, record) {
-        return Ok(ok(&Turn::ended(session.id(), &ended, None)));
-    }
-    match read_ledger(app, session, prompt).await {
-        Some(ended) => Ok(ok(&Turn::ended(session.id(), &ended, Some(LEDGER)))),
-        // What could not be searched does not show that there is nothing.
-        None => Err(refusal.unwrap_or_else(|| Refusal::prompt_not_found(session.id(), prompt))),
-    }
-}
-
 /// `GET /session/:id/turns/current`.
 pub(crate) async fn current(call: &Call<'_>) -> Result<Reply, Refusal> {
     let wait = wait::asked(call.head.uri.query())?;
@@ -64,76 +39,58 @@ pub(crate) async fn current(call: &Call<'_>) -> Result<Reply, Refusal> {
         wait::until_settled(&session, &live.prompt_id, Some(wait)).await;
         return of_prompt(call.app, &session, &live.prompt_id).await;
     }
-    if let Some(reply) = from_memory(call.app, &session, &view) {
-        return Ok(reply);
+    let found = lookup::of_current(&Live { app: call.app, session: &session }).await?;
+    Ok(answer(&session, &found).unwrap_or_else(|| ok(&Turn::idle(session.id()))))
+}
+
+/// What is known of one prompt now.
+async fn of_prompt(app: &Arc<App>, session: &Session, prompt: &str) -> Result<Reply, Refusal> {
+    let found = lookup::of_prompt(&Live { app, session }, prompt).await?;
+    answer(session, &found).ok_or_else(|| Refusal::prompt_not_found(session.id(), prompt))
+}
+
+fn answer(session: &Session, found: &Found) -> Option<Reply> {
+    match found {
+        Found::Live(live) => Some(ok(&Turn::live(session.id(), live))),
+        Found::Ended(ended) => Some(ok(&Turn::ended(session.id(), ended, None))),
+        Found::Ledger(ended) => Some(ok(&Turn::ended(session.id(), ended, Some(LEDGER)))),
+        Found::Nothing => None,
     }
-    let read = read_record(call.app, &session, None).await;
-    let view = session.turn(None);
-    if let Some(live) = &view.live {
-        return Ok(ok(&Turn::live(session.id(), live)));
+}
+
+/// A live session and its files.
+struct Live<'a> {
+    app: &'a Arc<App>,
+    session: &'a Session,
+}
+
+impl Sources for Live<'_> {
+    fn view(&self, prompt: Option<&str>) -> TurnView {
+        self.session.turn(prompt)
     }
-    let newest = match read {
-        Err(refusal) if view.overlay.is_none() => return Err(refusal),
-        read => read.unwrap_or_default(),
-    };
-    let (overlay, record) = match turn_status::newest(view.overlay.as_ref(), newest.found.as_ref()) {
-        Newest::Agreed => (view.overlay, newest),
-        Newest::Recorded => {
-            let prompt = newest.found.as_ref().map(|record| record.prompt_id.clone());
-            (session.turn(prompt.as_deref()).overlay, newest)
+
+    fn is_settled(&self, ended: &Ended) -> bool {
+        match self.app.polled.get(self.session.id(), &ended.prompt_id) {
+            None => false,
+            Some(Seen::Record) => true,
+            Some(Seen::Nothing { transcript_bytes }) => transcript_bytes == transcript_len(self.app, self.session.id()),
         }
-        Newest::Remembered => {
-            let prompt = view.overlay.as_ref().map(|ended| ended.prompt_id.as_str());
-            let own = read_record(call.app, &session, prompt).await.unwrap_or_default();
-            (view.overlay, own)
+    }
+
+    async fn record(&self, prompt: Option<&str>) -> Result<Scanned, Refusal> {
+        read_record(self.app, self.session, prompt).await
+    }
+
+    async fn ledger(&self, prompt: &str) -> Option<Ended> {
+        read_ledger(self.app, self.session, prompt).await
+    }
+
+    fn keep(&self, ended: &Ended, seen: Seen, changed: bool) {
+        if changed {
+            self.session.absorb(ended.clone());
         }
-    };
-    match combine(call.app, &session, overlay, record) {
-        Some(ended) => Ok(ok(&Turn::ended(session.id(), &ended, None))),
-        None => Ok(ok(&Turn::idle(session.id()))),
+        self.app.polled.set(self.session.id(), &ended.prompt_id, seen);
     }
-}
-
-/// The answer if no disk can add to it.
-fn from_memory(app: &App, session: &Session, view: &TurnView) -> Option<Reply> {
-    if let Some(live) = &view.live {
-        return Some(ok(&Turn::live(session.id(), live)));
-    }
-    let ended = view.overlay.as_ref()?;
-    let settled = ended.started_at_ms.is_none() || is_settled(app, session, ended);
-    settled.then(|| ok(&Turn::ended(session.id(), ended, None)))
-}
-
-/// Whether the overlay's answer contains all that the transcript has to say about it.
-fn is_settled(app: &App, session: &Session, ended: &Ended) -> bool {
-    match app.polled.get(session.id(), &ended.prompt_id) {
-        None => false,
-        Some(Seen::Record) => true,
-        Some(Seen::Nothing { transcript_bytes }) => transcript_bytes == transcript_len(app, session.id()),
-    }
-}
-
-/// Merges what memory and disk know, and writes the answer back into memory.
-fn combine(app: &App, session: &Session, overlay: Option<Ended>, record: Scanned) -> Option<Ended> {
-    let seen = match record.found {
-        Some(_) => Seen::Record,
-        None => Seen::Nothing { transcript_bytes: record.transcript_bytes },
-    };
-    let changed = record.found.is_some();
-    let ended = merged(overlay, record.found)?;
-    if changed {
-        session.absorb(ended.clone());
-    }
-    app.polled.set(session.id(), &ended.prompt_id, seen);
-    Some(ended)
-}
-
-/// What a look at the transcript gave.
-#[derive(Default)]
-struct Scanned {
-    found: Option<TurnResult>,
-    /// Its length before it was read.
-    transcript_bytes: u64,
 }
 
 async fn read_record(app: &Arc<App>, session: &Session, prompt: Option<&str>) -> Result<Scanned, Refusal> {

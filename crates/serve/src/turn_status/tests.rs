@@ -1,56 +1,77 @@
 //! The turn-status cases of the evidence rules, and what they leave out.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use bridge::limits::{OVERLAY_PROMPTS_MAX, TEXT_UNITS_MAX};
-use bridge::{LivePrompt, PromptState};
+use bridge::{LivePrompt, PromptState, TurnView};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::lookup::{self, Found, Scanned, Sources};
+use crate::polled::Seen;
+use crate::refusal::Refusal;
 use crate::wire::Turn;
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/evidence/cases.jsonl");
 const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 
-/// The answer to one case: what the routes do, without sockets.
-fn answer(given: &Value) -> Value {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("transcript.jsonl");
-    if let Some(lines) = given["transcript_lines"].as_array() {
-        std::fs::write(&path, text_of(lines)).unwrap();
+/// A session and its transcript as a case gives them.
+struct Case {
+    live: Vec<LivePrompt>,
+    overlay: Vec<Ended>,
+    transcript: PathBuf,
+}
+
+impl Sources for Case {
+    fn view(&self, prompt: Option<&str>) -> TurnView {
+        let running = || self.live.iter().find(|live| live.state == PromptState::Running);
+        let (live, overlay) = match prompt {
+            Some(id) => (
+                self.live.iter().find(|live| live.prompt_id == id),
+                self.overlay.iter().find(|ended| ended.prompt_id == id),
+            ),
+            None => (running().or(self.live.first()), self.overlay.iter().max_by_key(|ended| ended.ended_at_ms)),
+        };
+        TurnView { live: live.cloned(), overlay: overlay.cloned() }
     }
-    let scan = |prompt: Option<&str>| transcript::find_turn_result(&path, prompt).unwrap();
-    let live: Vec<LivePrompt> = given["live"].as_array().unwrap().iter().map(live_of).collect();
+
+    fn is_settled(&self, _: &Ended) -> bool {
+        false
+    }
+
+    async fn record(&self, prompt: Option<&str>) -> Result<Scanned, Refusal> {
+        let found = transcript::find_turn_result(&self.transcript, prompt).unwrap();
+        Ok(Scanned { found, transcript_bytes: 0 })
+    }
+
+    async fn ledger(&self, _: &str) -> Option<Ended> {
+        None
+    }
+
+    fn keep(&self, _: &Ended, _: Seen, _: bool) {}
+}
+
+/// The answer to one case: what the routes do, without sockets.
+async fn answer(given: &Value) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let transcript = folder.path().join("transcript.jsonl");
+    if let Some(lines) = given["transcript_lines"].as_array() {
+        std::fs::write(&transcript, text_of(lines)).unwrap();
+    }
+    let live = given["live"].as_array().unwrap().iter().map(live_of).collect();
     let mut overlay: Vec<Ended> = given["overlay"].as_array().unwrap().iter().map(ended_of).collect();
     overlay.drain(..overlay.len().saturating_sub(OVERLAY_PROMPTS_MAX));
-    let remembered = |id: &str| overlay.iter().find(|ended| ended.prompt_id == id).cloned();
-
-    let query = given["query"].as_str();
-    let live = match query {
-        Some(id) => live.iter().find(|prompt| prompt.prompt_id == id),
-        None => live.iter().find(|prompt| prompt.state == PromptState::Running).or(live.first()),
+    let case = Case { live, overlay, transcript };
+    let found = match given["query"].as_str() {
+        Some(prompt) => lookup::of_prompt(&case, prompt).await,
+        None => lookup::of_current(&case).await,
     };
-    if let Some(live) = live {
-        return serde_json::to_value(Turn::live(SESSION, live)).unwrap();
-    }
-    let ended = match query {
-        Some(id) => merged(remembered(id), scan(Some(id))),
-        None => {
-            let (last, record) = (overlay.iter().max_by_key(|ended| ended.ended_at_ms).cloned(), scan(None));
-            match newest(last.as_ref(), record.as_ref()) {
-                Newest::Agreed => merged(last, record),
-                Newest::Recorded => merged(record.as_ref().and_then(|record| remembered(&record.prompt_id)), record),
-                Newest::Remembered => {
-                    let own = last.as_ref().and_then(|ended| scan(Some(&ended.prompt_id)));
-                    merged(last, own)
-                }
-            }
-        }
-    };
-    match (ended, query) {
-        (Some(ended), _) => serde_json::to_value(Turn::ended(SESSION, &ended, None)).unwrap(),
-        (None, Some(_)) => "prompt_not_found".into(),
-        (None, None) => serde_json::to_value(Turn::idle(SESSION)).unwrap(),
+    match found.unwrap() {
+        Found::Live(live) => serde_json::to_value(Turn::live(SESSION, &live)).unwrap(),
+        Found::Ended(ended) | Found::Ledger(ended) => serde_json::to_value(Turn::ended(SESSION, &ended, None)).unwrap(),
+        Found::Nothing if given["query"].is_null() => serde_json::to_value(Turn::idle(SESSION)).unwrap(),
+        Found::Nothing => "prompt_not_found".into(),
     }
 }
 
@@ -112,15 +133,15 @@ fn ended_of(given: &Value) -> Ended {
     }
 }
 
-#[test]
-fn every_turn_status_case_gets_its_answer() {
+#[tokio::test]
+async fn every_turn_status_case_gets_its_answer() {
     let text = std::fs::read_to_string(CASES).unwrap();
     let cases = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut failures = Vec::new();
     let mut count = 0;
     for case in cases.filter(|case| case["area"] == "turn-status") {
         count += 1;
-        let mut got = answer(&case["given"]);
+        let mut got = answer(&case["given"]).await;
         // Whether the input reached the agent is no part of these cases.
         if let Some(body) = got.as_object_mut() {
             body.remove("inputWritten");
@@ -201,4 +222,17 @@ fn the_ledger_is_asked_last_and_only_for_what_a_rewind_left() {
     assert_eq!(found("p", Some(20)), None);
     assert_eq!(found("q", None), None, "it is open again");
     assert_eq!(found("x", None), None);
+}
+
+#[test]
+fn an_error_is_shown_whole_up_to_its_bounds_and_says_when_it_was_cut() {
+    let shown = |message: usize, code: usize| {
+        let terminal = Terminal::Error { message: "\u{e9}".repeat(message), code: Some("\u{e9}".repeat(code)) };
+        let body = serde_json::to_value(Turn::ended(SESSION, &ended(terminal), None)).unwrap();
+        let error = &body["error"];
+        let units = |key: &str| error[key].as_str().unwrap().encode_utf16().count();
+        (units("message"), error.get("messageTruncated").cloned(), units("code"), error.get("codeTruncated").cloned())
+    };
+    assert_eq!(shown(4_096, 256), (4_096, None, 256, None));
+    assert_eq!(shown(4_097, 257), (4_096, Some(json!(true)), 256, Some(json!(true))));
 }

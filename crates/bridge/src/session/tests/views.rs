@@ -1,7 +1,9 @@
 //! What can be seen of a session, and what it says is due.
 
 use super::notation::{Play, after, check};
+use crate::incoming::{Speech, Update};
 use crate::input::Input;
+use crate::prompt::{Prompt, Receipt};
 use crate::{Clipped, Deadline, InputWritten, Mediation, PromptState, Terminal, Waiting};
 
 /// What is due after a script, and when.
@@ -151,6 +153,27 @@ fn texts_are_kept_by_outcome() {
     assert_eq!((lost.result_text, text(lost.partial_text)), (None, Some("half".into())));
     let silent = ended("admit A; settle A end_turn");
     assert_eq!((silent.result_text, silent.partial_text), (None, None));
+}
+
+#[test]
+fn both_texts_of_a_turn_are_whole_up_to_their_bound_and_end_before_half_a_letter() {
+    let shown = |text: String| {
+        let mut play = Play::new();
+        let receipt = Receipt { prompt_id: "A".into(), last_event_id: 0, event_epoch: "e".into() };
+        let prompt = Prompt { content: "[]".into(), text: text.clone(), ..Prompt::default() };
+        play.session.step(Input::Admit { prompt, receipt }, 0);
+        let live = play.session.turn(None).live.unwrap().prompt_text;
+        play.session.step(Input::Updated(Update { raw: "{}".into(), speech: Speech::Text(text), state: None }), 0);
+        play.act("settle A end_turn");
+        let ended = play.session.turn(Some("A")).overlay.unwrap();
+        let result = ended.result_text.unwrap();
+        assert_eq!((&live, &live), (&result, &ended.prompt_text.unwrap()), "all three are bounded alike");
+        (result.text.encode_utf16().count(), result.truncated)
+    };
+    assert_eq!(shown("x".repeat(32_768)), (32_768, false));
+    assert_eq!(shown("x".repeat(32_769)), (32_768, true));
+    // A letter of two units, of which only one has room.
+    assert_eq!(shown(format!("x{}", "😀".repeat(16_384))), (32_767, true));
 }
 
 #[test]

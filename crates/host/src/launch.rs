@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, setsid};
@@ -31,12 +31,29 @@ pub(crate) struct Agent {
     pub(crate) stderr: pipe::Receiver,
 }
 
-/// The variable by which a native agent learns whom it may trust; see [`crate::wire::initialize_trusted`].
+/// The variable by which a native agent learns whom it may trust; see [`crate::wire::introduction_trusted`].
 const CAPABILITY: &str = "QWEN_CODE_PRIVATE_ACP_CAPABILITY";
 
-/// Starts the agent, a native one with the capability that it shares with this host alone. Must run inside a tokio runtime, and on a thread that lives as long as the host: the agent may be
-/// tied to the death of its parent *thread*.
-pub(crate) fn start(options: &HostOptions, transcript: &Path, capability: Option<&str>) -> io::Result<Agent> {
+/// How the agent of a session is started, the first time and again when it has to be replaced.
+#[derive(Debug)]
+pub(crate) struct Order {
+    options: HostOptions,
+    transcript: PathBuf,
+    /// What a native agent shares with this host alone, so that it trusts it.
+    pub(crate) capability: Option<String>,
+}
+
+impl Order {
+    pub(crate) fn new(options: &HostOptions, transcript: &Path) -> Self {
+        let capability = (options.mode == Mode::Native).then(|| uuid::Uuid::new_v4().to_string());
+        Self { options: options.clone(), transcript: transcript.to_owned(), capability }
+    }
+}
+
+/// Starts the agent. Must run inside a tokio runtime, and on a thread that lives as long as the host: the agent may be tied to the
+/// death of its parent *thread*.
+pub(crate) fn start(order: &Order) -> io::Result<Agent> {
+    let Order { options, transcript, capability } = order;
     let mut command = command(options);
     command.current_dir(&options.workspace).envs(options.agent.env.iter().map(|(key, value)| (key, value)));
     if options.mode == Mode::Native {

@@ -8,12 +8,13 @@ mod agent;
 mod daemon;
 mod ending;
 mod late;
+mod replace;
 mod restore;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use acp::{Message, RequestId, RpcError};
 use bytes::Bytes;
@@ -24,6 +25,7 @@ use crate::options::Mode;
 use crate::turn::Turn;
 use crate::wire::Capabilities;
 use late::LateOutput;
+use replace::Replacement;
 use restore::Restore;
 
 /// The first id of the host's own requests to the agent. Those of the daemon pass through as they are and never come
@@ -44,6 +46,8 @@ pub(crate) enum Input {
     },
     /// The user record of the prompt that is to be dispatched was written, or why not.
     Admitted(Result<(), String>),
+    /// The agent's tree is gone and another process of it runs, or why not: then there is no agent.
+    Replaced(Result<(), String>),
     /// The daemon has died, or no longer listens.
     DaemonGone,
     /// The agent has ended, and everything it said has been taken in.
@@ -75,6 +79,9 @@ pub(crate) enum Effect {
     },
     /// Start the time that a turn has without a daemon.
     Linger,
+    /// End the agent with its whole tree, start its command again, and report that as [`Input::Replaced`]. What the old one says
+    /// until its end is still taken in, and nothing of it after that.
+    Replace,
     /// End the agent with its whole tree, and then the host. Nothing comes after it.
     End,
 }
@@ -99,6 +106,11 @@ pub(crate) struct Machine {
     awaited: HashMap<RequestId, Awaited>,
     /// Requests of the agent that are open at the daemon, and whether they ask for permission.
     asked: HashMap<RequestId, bool>,
+    /// Requests of an agent that is no more, whose answers are still on their way. The agent in its place may use the same ids.
+    orphaned: HashSet<RequestId>,
+    /// The parameters with which the agent was greeted.
+    introduction: Option<String>,
+    replacement: Option<Replacement>,
     restore: Option<Restore>,
     next_own_id: u64,
     /// Between a restore and the next prompt: what belongs to the conversation is a replay.
@@ -150,6 +162,9 @@ impl Machine {
             unavailable: None,
             awaited: HashMap::new(),
             asked: HashMap::new(),
+            orphaned: HashSet::new(),
+            introduction: None,
+            replacement: None,
             restore: None,
             next_own_id: OWN_ID_FIRST,
             replaying: false,
@@ -185,6 +200,7 @@ impl Machine {
             Input::Agent(message) => self.agent_says(at_ms, &message),
             Input::AnswerLost { limit_bytes } => self.answer_lost(at_ms, limit_bytes),
             Input::Admitted(result) => self.admitted(result),
+            Input::Replaced(result) => self.replaced(at_ms, result),
             Input::DaemonGone => self.daemon_gone(),
             Input::AgentGone(exit) => self.agent_gone(at_ms, &exit),
             Input::LingerExpired => self.linger_expired(at_ms),

@@ -8,6 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agent::Agent;
 use crate::incoming::Incoming;
+use crate::launch;
 use crate::machine::Machine;
 use crate::options::HostOptions;
 use crate::outgoing::Outgoing;
@@ -58,6 +59,8 @@ where
         signals,
         timers: Timers::default(),
         stage: Stage::Serving,
+        command: begun.command,
+        replacing: false,
     };
     shell.run().await;
     // The session is free only now that nothing of it runs any more.
@@ -69,6 +72,7 @@ where
 struct Begun {
     machine: Machine,
     agent: Agent,
+    command: launch::Order,
     journal: Option<crate::journal::Journal>,
     tree: Tree,
     lock: Option<transcript::SessionLock>,
@@ -77,8 +81,9 @@ struct Begun {
 impl Begun {
     fn with(options: &HostOptions, started: Started) -> Self {
         Self {
-            machine: Machine::new(options.mode, started.remembered).trusted(started.capability),
+            machine: Machine::new(options.mode, started.remembered).trusted(started.order.capability.clone()),
             agent: Agent::new(Some(started.agent)),
+            command: started.order,
             journal: started.journal,
             tree: started.tree,
             lock: Some(started.lock),
@@ -91,6 +96,7 @@ impl Begun {
         Self {
             machine: Machine::without_agent(options.mode, why),
             agent: Agent::new(None),
+            command: launch::Order::new(options, &options.transcript_path),
             journal: None,
             tree: Tree::below_me(),
             lock: None,

@@ -17,6 +17,7 @@ use crate::agent::Agent;
 use crate::clock::now_ms;
 use crate::incoming::Incoming;
 use crate::journal::Journal;
+use crate::launch;
 use crate::limits::{FADE_WAIT, RETRY_RECORDS, TO_AGENT_BYTES_MAX, TO_DAEMON_BYTES_MAX};
 use crate::machine::{Effect, Input, Machine};
 use crate::outgoing::Outgoing;
@@ -39,6 +40,10 @@ pub(crate) struct Shell<R, W> {
     pub(crate) signals: Signals,
     pub(crate) timers: Timers,
     pub(crate) stage: Stage,
+    /// How the agent is started.
+    pub(crate) command: launch::Order,
+    /// The agent is on its way to its end, and another one takes its place.
+    pub(crate) replacing: bool,
 }
 
 /// The signals a host listens to.
@@ -75,7 +80,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
     async fn next(&mut self) -> Event {
         // A reader is left alone while what it brings could not be passed on: so a slow end slows the other.
         // On the way to the end nothing is passed on any more, and an agent that cannot write would not notice the hint.
-        let has_room = self.to_daemon.bytes() < TO_DAEMON_BYTES_MAX || self.stage != Stage::Serving;
+        let has_room = self.to_daemon.bytes() < TO_DAEMON_BYTES_MAX || self.is_ending();
         tokio::select! {
             read = self.daemon.read() => Event::FromDaemon(read),
             read = self.agent.output.read(), if has_room => Event::FromAgent(read),
@@ -134,12 +139,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
 
     fn daemon_gone(&mut self) {
         // On its way to the end the host owes its last words to whoever still reads, and hears nobody.
-        if self.stage == Stage::Serving {
-            self.daemon.close();
+        let ending = self.is_ending();
+        self.daemon.close();
+        if !ending {
             self.to_daemon.close();
             self.tell(Input::DaemonGone);
-        } else {
-            self.daemon.close();
         }
     }
 
@@ -234,6 +238,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
             Effect::Admit { .. } => {}
             Effect::Remember { agent_session, cwd } => self.remember(at_ms, agent_session, cwd),
             Effect::Linger => self.timers.arm(Timer::Linger, self.linger),
+            Effect::Replace => self.begin_replacement(),
             Effect::End => self.begin_end(),
         }
     }

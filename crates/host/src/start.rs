@@ -25,8 +25,8 @@ pub(crate) struct Started {
     pub(crate) journal: Option<Journal>,
     /// The agent's name for the session, from an earlier host.
     pub(crate) remembered: Option<String>,
-    /// What a native agent was started with, so that it trusts this host.
-    pub(crate) capability: Option<String>,
+    /// How the agent was started.
+    pub(crate) order: launch::Order,
     pub(crate) agent: Agent,
     pub(crate) tree: Tree,
 }
@@ -52,8 +52,8 @@ pub(crate) async fn start<R: AsyncRead + Unpin>(
             (Some(open_journal(options, &transcript)?), note.map(|note| note.agent_session_id))
         }
     };
-    let capability = (options.mode == Mode::Native).then(|| uuid::Uuid::new_v4().to_string());
-    let agent = launch::start(options, &transcript, capability.as_deref()).map_err(|error| {
+    let order = launch::Order::new(options, &transcript);
+    let agent = launch::start(&order).map_err(|error| {
         let program = options.agent.program.to_string_lossy();
         refusal_unwritten(
             code::AGENT_UNAVAILABLE,
@@ -61,7 +61,7 @@ pub(crate) async fn start<R: AsyncRead + Unpin>(
             &format!("cannot start {program}: {error}"),
         )
     })?;
-    Ok(Some(Started { lock, journal, remembered, capability, agent, tree }))
+    Ok(Some(Started { lock, journal, remembered, order, agent, tree }))
 }
 
 /// An earlier host may linger over a turn whose daemon has died. Its outcome is worth the wait.

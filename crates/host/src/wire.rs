@@ -19,6 +19,8 @@ pub(crate) const SESSION_UPDATE: &str = "session/update";
 pub(crate) const REQUEST_PERMISSION: &str = "session/request_permission";
 /// From the daemon: end the agent now.
 pub(crate) const CLOSE: &str = "turnd/close";
+/// From the daemon: the agent does not stop; put another process in its place.
+pub(crate) const REPLACE_AGENT: &str = "turnd/replace_agent";
 /// To the daemon: the agent has ended by itself.
 pub(crate) const AGENT_EXITED: &str = "turnd/agent_exited";
 
@@ -57,6 +59,12 @@ pub mod code {
     pub const TURN_IN_PROGRESS: &str = "turn_in_progress";
     /// The prompt names no id or another session, so that its turn could not be recorded.
     pub const INVALID_PROMPT: &str = "invalid_prompt";
+    /// The agent was ended under the request, because it did not stop when it was told to; another is in its place.
+    pub const AGENT_REPLACED: &str = "agent_replaced";
+    /// The agent is not replaced, since another process of it could not bring the session back. It goes on.
+    pub const AGENT_CANNOT_RESTORE: &str = "agent_cannot_restore";
+    /// The agent is not replaced, since it has stopped meanwhile.
+    pub const TURN_SETTLED: &str = "turn_settled";
 }
 
 /// What an agent remembers of a session that was restored.
@@ -159,14 +167,10 @@ pub(crate) fn code_and_message(error: &RpcError) -> (String, String) {
     (stable.unwrap_or_else(|| error.code.to_string()), message)
 }
 
-/// The daemon's `initialize` with the capability that the agent was started with. Without it qwen-code takes the prompt
-/// ids of a parent for anybody's word, stamps nothing and records no turn's result.
-pub(crate) fn initialize_trusted(message: &Message, capability: &str) -> Bytes {
-    let params = acp::with_meta(message.params().unwrap_or("{}"), CAPABILITY_META, &capability.into());
-    match message.kind() {
-        acp::Kind::Request { id, .. } => compose::request_raw(id, INITIALIZE, &params),
-        acp::Kind::Notification { .. } | acp::Kind::Response { .. } => compose::passed_on(message.raw()),
-    }
+/// The parameters of the daemon's `initialize` with the capability that the agent was started with. Without it qwen-code takes the
+/// prompt ids of a parent for anybody's word, stamps nothing and records no turn's result.
+pub(crate) fn introduction_trusted(params: &str, capability: &str) -> String {
+    acp::with_meta(params, CAPABILITY_META, &capability.into())
 }
 
 /// The prompt that a `session/prompt` carries. None without an id or without content.

@@ -54,7 +54,8 @@ impl Machine {
         if permission && message.session_id() == self.agent_session {
             self.record_permission(message);
         }
-        if self.phase == Phase::Lingering {
+        // An agent on its way to its end is answered by nobody but us: the daemon's answer could reach the next one.
+        if self.phase == Phase::Lingering || self.replacement.is_some() {
             return self.answer_for_nobody(id, permission);
         }
         if self.asked.len() >= ASKED_MAX {
@@ -82,6 +83,9 @@ impl Machine {
 
     fn answer(&mut self, at_ms: u64, id: &RequestId, message: &Message) {
         let Some(outcome) = message.outcome() else { return };
+        if self.is_greeting_with(id) {
+            return self.greeted(&outcome);
+        }
         if self.is_restoring_with(id) {
             return self.restore_answered(&outcome);
         }

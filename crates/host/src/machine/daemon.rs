@@ -17,10 +17,13 @@ impl Machine {
             Kind::Notification { method } if method == wire::SESSION_CANCEL => self.cancel(at_ms, message),
             Kind::Notification { .. } => self.tell_agent(line_of(message)),
             Kind::Response { id } => {
-                if let Some(id) = id {
+                let orphaned = id.as_ref().is_some_and(|id| self.orphaned.remove(id));
+                if let Some(id) = id.as_ref().filter(|_| !orphaned) {
                     self.asked.remove(id);
                 }
-                self.tell_agent(line_of(message));
+                if !orphaned {
+                    self.tell_agent(line_of(message));
+                }
             }
         }
     }
@@ -30,6 +33,12 @@ impl Machine {
             self.refuse(id, &error);
             return self.over();
         }
+        if method == wire::REPLACE_AGENT {
+            return self.begin_replacement(id, message);
+        }
+        if self.replacement.is_some() {
+            return self.refuse_as_busy(id);
+        }
         let takes_the_session = matches!(method, wire::SESSION_PROMPT | wire::SESSION_NEW | wire::SESSION_LOAD);
         if takes_the_session && (self.running.is_some() || self.restore.is_some()) {
             return self.refuse_as_busy(id);
@@ -37,23 +46,34 @@ impl Machine {
         let awaited = match method {
             wire::SESSION_PROMPT => return self.prompt(at_ms, id, message),
             wire::SESSION_LOAD => return self.begin_restore(id, message),
-            wire::INITIALIZE => Some(Awaited::Initialize),
+            wire::INITIALIZE => return self.introduce(id, message),
             wire::SESSION_NEW => Some(Awaited::NewSession { cwd: wire::cwd(message.params().unwrap_or_default()) }),
             _ => None,
         };
         if let Some(awaited) = awaited {
             self.awaited.insert(id.clone(), awaited);
         }
-        let line = match (method, &self.capability) {
-            (wire::INITIALIZE, Some(capability)) => wire::initialize_trusted(message, capability),
-            _ => line_of(message),
+        self.tell_agent(line_of(message));
+    }
+
+    /// Greets the agent in the daemon's words, which are kept for an agent that may have to take its place.
+    fn introduce(&mut self, id: &RequestId, message: &Message) {
+        self.awaited.insert(id.clone(), Awaited::Initialize);
+        let params = message.params().unwrap_or("{}");
+        let (line, params) = match &self.capability {
+            Some(capability) => {
+                let params = wire::introduction_trusted(params, capability);
+                (acp::compose::request_raw(id, wire::INITIALIZE, &params), params)
+            }
+            None => (line_of(message), params.to_owned()),
         };
+        self.introduction = Some(params);
         self.tell_agent(line);
     }
 
     /// The agent never has two unanswered prompts of one session: what it would make of them, and whose words would be
     /// whose, is different with every agent. Nor does the session change under a turn, which would lose its words.
-    fn refuse_as_busy(&mut self, id: &RequestId) {
+    pub(super) fn refuse_as_busy(&mut self, id: &RequestId) {
         let details = "the agent has not answered what was asked before";
         self.refuse(id, &wire::refusal_unwritten(code::TURN_IN_PROGRESS, "a turn is in progress", details));
     }

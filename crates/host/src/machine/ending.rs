@@ -26,7 +26,7 @@ impl Machine {
         }
     }
 
-    fn end_turn(&mut self, at_ms: u64, running: Running, ending: Ending) {
+    pub(super) fn end_turn(&mut self, at_ms: u64, running: Running, ending: Ending) {
         if let Some(turn) = running.turn {
             self.late.turn_ended(turn.prompt_id());
             self.append(turn.end(at_ms, ending));
@@ -58,7 +58,11 @@ impl Machine {
         for request in std::mem::take(&mut self.awaited).into_keys() {
             self.refuse(&request, &lost);
         }
-        if self.phase == Phase::Lingering {
+        let replacing = self.take_greeting_request();
+        if let Some(request) = &replacing {
+            self.refuse(request, &lost);
+        }
+        if self.phase == Phase::Lingering || replacing.is_some() {
             self.over();
         }
     }
@@ -107,8 +111,11 @@ impl Machine {
     /// The agent has ended by itself: what it still owed is answered, what it had said is kept.
     pub(super) fn agent_gone(&mut self, at_ms: u64, exit: &Exit) {
         let never_began = wire::agent_gone(code::AGENT_UNAVAILABLE, "the agent ended before it answered", exit);
-        let was_asked =
-            self.initialized || !self.awaited.is_empty() || self.restore.is_some() || self.running.is_some();
+        let was_asked = self.initialized
+            || !self.awaited.is_empty()
+            || self.restore.is_some()
+            || self.replacement.is_some()
+            || self.running.is_some();
         if !was_asked && self.phase == Phase::Serving {
             // The daemon has not asked for anything yet. It will, and then it is told.
             self.unavailable = Some(never_began);
@@ -120,6 +127,9 @@ impl Machine {
         let ended = wire::agent_gone(code::CHANNEL_CLOSED, "the agent ended", exit);
         if let Some(request) = self.take_restore_request() {
             self.refuse(&request, &ended);
+        }
+        if let Some(request) = self.take_replacement_request() {
+            self.refuse(&request, &never_began);
         }
         for (request, awaited) in std::mem::take(&mut self.awaited) {
             match awaited {

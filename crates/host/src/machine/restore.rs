@@ -28,11 +28,16 @@ pub(super) struct Restore {
     step: Memory,
     /// The agent's session that is being restored.
     session: Option<String>,
+    /// The agent took the place of another, so that the session has no agent when this fails.
+    replacement: bool,
 }
 
 impl Machine {
     pub(super) fn begin_restore(&mut self, id: &RequestId, message: &Message) {
-        let params = message.params().unwrap_or("{}").to_owned();
+        self.restore(id.clone(), message.params().unwrap_or("{}").to_owned(), false);
+    }
+
+    pub(super) fn restore(&mut self, request: RequestId, params: String, replacement: bool) {
         let session = match self.mode {
             Mode::Recorded => self.remembered.clone(),
             Mode::Native => wire::session_id(&params),
@@ -46,20 +51,27 @@ impl Machine {
         let session = session.filter(|_| step != Memory::Fresh);
         self.replaying = true;
         self.agent_session.clone_from(&session);
-        self.ask_to_restore(id.clone(), params, session, step);
+        let asked_as = self.own_id();
+        self.ask_to_restore(Restore { request, params, asked_as, step, session, replacement });
     }
 
-    fn ask_to_restore(&mut self, request: RequestId, params: String, session: Option<String>, step: Memory) {
-        let asked_as = RequestId::from(self.next_own_id);
+    /// A number for a request of our own to the agent.
+    pub(super) fn own_id(&mut self) -> RequestId {
+        let id = RequestId::from(self.next_own_id);
         self.next_own_id += 1;
+        id
+    }
+
+    fn ask_to_restore(&mut self, restore: Restore) {
+        let Restore { params, step, session, .. } = &restore;
         let known = session.as_deref().unwrap_or_default();
         let (method, raw) = match step {
-            Memory::Resumed => (wire::SESSION_RESUME, wire::restore_params(&params, known)),
-            Memory::Loaded => (wire::SESSION_LOAD, wire::restore_params(&params, known)),
-            Memory::Fresh => (wire::SESSION_NEW, wire::fresh_params(&params)),
+            Memory::Resumed => (wire::SESSION_RESUME, wire::restore_params(params, known)),
+            Memory::Loaded => (wire::SESSION_LOAD, wire::restore_params(params, known)),
+            Memory::Fresh => (wire::SESSION_NEW, wire::fresh_params(params)),
         };
-        self.tell_agent(compose::request_raw(&asked_as, method, &raw));
-        self.restore = Some(Restore { request, params, asked_as, step, session });
+        self.tell_agent(compose::request_raw(&restore.asked_as, method, &raw));
+        self.restore = Some(restore);
     }
 
     pub(super) fn is_restoring_with(&self, id: &RequestId) -> bool {
@@ -72,21 +84,30 @@ impl Machine {
             Outcome::Result(result) => self.restore_succeeded(restore, result),
             Outcome::Error(_) if self.mode == Mode::Recorded && restore.step != Memory::Fresh => {
                 self.agent_session = None;
-                self.ask_to_restore(restore.request, restore.params, None, Memory::Fresh);
+                let asked_as = self.own_id();
+                self.ask_to_restore(Restore { asked_as, step: Memory::Fresh, session: None, ..restore });
             }
-            Outcome::Error(error) => self.refuse(&restore.request, error),
+            Outcome::Error(error) => self.restore_failed(&restore, error),
         }
     }
 
     fn restore_succeeded(&mut self, restore: Restore, result: &str) {
         // A new session has the name that the agent gives it; a restored one keeps its own, whatever the answer says.
-        let Some(session) = restore.session.or_else(|| wire::session_id(result)) else {
+        let Some(session) = restore.session.clone().or_else(|| wire::session_id(result)) else {
             let error = RpcError::new(acp::rpc_error::INTERNAL_ERROR, "the agent gave its new session no id");
-            return self.refuse(&restore.request, &error);
+            return self.restore_failed(&Restore { session: None, ..restore }, &error);
         };
         self.model = wire::model(result);
         self.tell_daemon(wire::restored(&restore.request, result, &session, restore.step));
         self.remember(session, wire::cwd(&restore.params));
+    }
+
+    /// Without an agent that has the session there is nothing to stay for; one that had never lost it goes on.
+    fn restore_failed(&mut self, restore: &Restore, error: &RpcError) {
+        if restore.replacement {
+            return self.replacement_failed(&restore.request, &wire::code_and_message(error).1);
+        }
+        self.refuse(&restore.request, error);
     }
 
     /// The daemon's request that a restore under way belongs to.

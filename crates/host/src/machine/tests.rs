@@ -2,6 +2,7 @@
 //! records appended, `admit x` the user record that must be confirmed.
 
 mod properties;
+mod replacing;
 mod restoring;
 
 use acp::{Kind, Outcome};
@@ -28,6 +29,16 @@ impl World {
         let mut world = Self::new(Mode::Recorded, None);
         world.daemon(r#"{"id":0,"method":"initialize"}"#);
         world.agent(r#"{"id":0,"result":{}}"#);
+        world.daemon(r#"{"id":1,"method":"session/new","params":{"cwd":"/ws"}}"#);
+        world.agent(r#"{"id":1,"result":{"sessionId":"ses"}}"#);
+        world
+    }
+
+    /// The same with an agent that can load.
+    pub(super) fn replaceable() -> Self {
+        let mut world = Self::new(Mode::Recorded, None);
+        world.daemon(r#"{"id":0,"method":"initialize","params":{"protocolVersion":1}}"#);
+        world.agent(r#"{"id":0,"result":{"agentCapabilities":{"loadSession":true}}}"#);
         world.daemon(r#"{"id":1,"method":"session/new","params":{"cwd":"/ws"}}"#);
         world.agent(r#"{"id":1,"result":{"sessionId":"ses"}}"#);
         world
@@ -93,6 +104,7 @@ fn shown_effect(effect: &Effect) -> String {
         Effect::Admit { record, .. } => format!("admit {}", shown(record)),
         Effect::Remember { agent_session, cwd } => format!("remember {agent_session} in {cwd}"),
         Effect::Linger => "linger".to_owned(),
+        Effect::Replace => "replace".to_owned(),
         Effect::End => "end".to_owned(),
     }
 }

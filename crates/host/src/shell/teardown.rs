@@ -4,7 +4,10 @@ use rustix::process::{Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Shell;
+use crate::agent::Agent;
+use crate::launch;
 use crate::limits::{EOF_WAIT, FLUSH_WAIT, KILL_WAIT, TERM_WAIT, TREE_POLL};
+use crate::machine::Input;
 use crate::timers::Timer;
 use crate::tree;
 
@@ -28,11 +31,30 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
         self.stage == Stage::Gone && self.to_daemon.is_empty()
     }
 
+    /// The host is on its way to its own end: nothing is decided or passed on any more.
+    pub(super) fn is_ending(&self) -> bool {
+        self.stage != Stage::Serving && !self.replacing
+    }
+
     pub(super) fn begin_end(&mut self) {
         self.daemon.close();
+        self.timers.disarm(Timer::Linger);
+        // An agent that was to be replaced is on its way already, and then nobody comes after it.
+        self.replacing = false;
+        if self.stage == Stage::Serving {
+            self.begin_teardown();
+        }
+    }
+
+    pub(super) fn begin_replacement(&mut self) {
+        tracing::warn!("the agent does not stop; it is ended with its tree, and started again");
+        self.replacing = true;
+        self.begin_teardown();
+    }
+
+    fn begin_teardown(&mut self) {
         self.agent.input.close();
         self.timers.disarm(Timer::Fade);
-        self.timers.disarm(Timer::Linger);
         if self.agent.pid.is_none() {
             return self.kill_tree();
         }
@@ -77,7 +99,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
         self.agent.was_reaped(&tree::reap());
         let rest = self.tree.members();
         if rest.is_empty() && self.agent.pid.is_none() {
-            return self.tree_is_gone();
+            // What a dead agent has said is in the pipe and belongs to its turn.
+            if !self.replacing || !self.agent.output.is_open() {
+                return self.tree_is_gone();
+            }
         }
         self.tree.kill(&rest);
         self.timers.arm(Timer::Step, TREE_POLL);
@@ -86,18 +111,41 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
     pub(super) fn give_up_on_tree(&mut self) {
         if self.stage != Stage::Gone {
             let pids: Vec<_> = self.tree.members().iter().map(|process| process.pid).collect();
-            tracing::error!(?pids, "processes do not die; killed as they are, they never run again");
+            if !pids.is_empty() {
+                tracing::error!(?pids, "processes do not die; killed as they are, they never run again");
+            }
             self.tree_is_gone();
         }
     }
 
     fn tree_is_gone(&mut self) {
-        self.stage = Stage::Gone;
         self.timers.disarm(Timer::Step);
         self.timers.disarm(Timer::Kill);
+        if self.replacing {
+            return self.start_again();
+        }
+        self.stage = Stage::Gone;
         self.timers.arm(Timer::Flush, FLUSH_WAIT);
         if let Some(journal) = &mut self.journal {
             journal.retry();
         }
+    }
+
+    /// Another agent in the place of one that is gone. Beside one that may still live there is none: two agents on one session
+    /// silently lose a branch of it.
+    fn start_again(&mut self) {
+        self.replacing = false;
+        self.stage = Stage::Serving;
+        let gone = self.agent.pid.is_none() && self.tree.members().is_empty();
+        let started = match gone {
+            true => launch::start(&self.command).map_err(|error| format!("the agent cannot be started: {error}")),
+            false => Err("a process of the agent does not end".to_owned()),
+        };
+        let (agent, result) = match started {
+            Ok(agent) => (Some(agent), Ok(())),
+            Err(cause) => (None, Err(cause)),
+        };
+        self.agent = Agent::new(agent);
+        self.tell(Input::Replaced(result));
     }
 }

@@ -17,6 +17,9 @@ enum Step {
     Ask,
     Answer(&'static str),
     Cancel,
+    Replace,
+    Replaced(bool),
+    Greeted(bool),
     AgentGone,
     DaemonGone,
     LingerExpired,
@@ -42,6 +45,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => Just(Step::Ask),
         5 => prop::sample::select(answers.to_vec()).prop_map(Step::Answer),
         2 => Just(Step::Cancel),
+        3 => Just(Step::Replace),
+        3 => prop::bool::weighted(0.9).prop_map(Step::Replaced),
+        4 => prop::bool::weighted(0.9).prop_map(Step::Greeted),
         1 => Just(Step::AgentGone),
         1 => Just(Step::DaemonGone),
         1 => Just(Step::LingerExpired),
@@ -71,9 +77,9 @@ struct Outcome {
 }
 
 fn run(steps: &[Step]) -> (World, Outcome) {
-    let mut world = World::ready();
+    let mut world = World::replaceable();
     let mut outcome = Outcome::default();
-    let mut next = 2;
+    let (mut next, mut ending, mut own) = (2, false, OWN_ID_FIRST);
     for step in steps {
         let current = next - 1;
         let input = match step {
@@ -89,15 +95,44 @@ fn run(steps: &[Step]) -> (World, Outcome) {
             )),
             Step::Answer(answer) => Input::Agent(message(&format!(r#"{{"id":{current},{answer}}}"#))),
             Step::Cancel => Input::Daemon(message(r#"{"method":"session/cancel","params":{}}"#)),
+            Step::Replace => {
+                Input::Daemon(message(r#"{"id":1,"method":"turnd/replace_agent","params":{"sessionId":"t"}}"#))
+            }
+            // The shell says so once for each time that it was told to.
+            Step::Replaced(_) if !ending => continue,
+            Step::Replaced(true) => Input::Replaced(Ok(())),
+            Step::Replaced(false) => Input::Replaced(Err("no".to_owned())),
+            Step::Greeted(well) => {
+                let answer = if *well {
+                    r#""result":{"agentCapabilities":{"loadSession":true}}"#
+                } else {
+                    r#""error":{"code":1,"message":"no"}"#
+                };
+                Input::Agent(message(&format!(r#"{{"id":{own},{answer}}}"#)))
+            }
+            // On its way to its end an agent is not waited for in this way.
+            Step::AgentGone if ending => continue,
             Step::AgentGone => Input::AgentGone(Exit::default()),
             Step::DaemonGone => Input::DaemonGone,
             Step::LingerExpired => Input::LingerExpired,
             Step::Close => Input::Daemon(message(r#"{"method":"turnd/close","params":{}}"#)),
             Step::Terminated => Input::Terminated,
         };
-        collect(&mut outcome, world.input(input));
+        ending &= !matches!(step, Step::Replaced(_));
+        let effects = world.input(input);
+        ending |= effects.contains(&Effect::Replace);
+        own = effects.iter().filter_map(own_request).next_back().unwrap_or(own);
+        collect(&mut outcome, effects);
     }
     (world, outcome)
+}
+
+/// The number of a request of the host itself.
+fn own_request(effect: &Effect) -> Option<u64> {
+    let Effect::ToAgent(line) = effect else { return None };
+    let message = Message::parse(line.clone()).ok()?;
+    let Kind::Request { id, .. } = message.kind() else { return None };
+    id.as_u64().filter(|id| *id >= OWN_ID_FIRST)
 }
 
 fn collect(outcome: &mut Outcome, effects: Vec<Effect>) {
@@ -113,7 +148,7 @@ fn collect(outcome: &mut Outcome, effects: Vec<Effect>) {
                 outcome.records.push(record);
             }
             Effect::ToDaemon(line) => outcome.told.push((outcome.records.len(), line)),
-            Effect::ToAgent(_) | Effect::Remember { .. } | Effect::Linger | Effect::End => {}
+            Effect::ToAgent(_) | Effect::Remember { .. } | Effect::Linger | Effect::Replace | Effect::End => {}
         }
     }
 }

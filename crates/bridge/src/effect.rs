@@ -52,6 +52,8 @@ pub(crate) enum Tell {
     },
     /// Stop what you are doing.
     Cancel,
+    /// To the host: this prompt's agent does not stop; put another one in its place.
+    Replace { prompt_id: PromptId },
     /// This is decided.
     Verdict(Verdict),
     /// Nobody here does that.

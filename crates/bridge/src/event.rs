@@ -51,10 +51,33 @@ pub(crate) enum News {
     PermissionResolved { request_id: Arc<str>, resolution: Resolution },
     /// Somebody voted on a request that had been decided.
     PermissionAlreadyResolved { request_id: Arc<str>, decision: Decision },
+    /// The agent did not stop, and another process has taken its place. `memory` is what that one remembers.
+    AgentReplaced { reason: StopWish, memory: Option<String> },
+    /// The agent does not stop, and nothing could take its place: the queue waits for it, or for a close.
+    AgentKept { reason: StopWish, code: String, message: String },
     /// The session was closed on request. Nothing follows.
     SessionClosed { reason: String, closed_by: Option<String> },
     /// The session ended by itself or with the daemon. Nothing follows.
     SessionDied { reason: &'static str, exit: Option<Exit> },
+}
+
+/// Why an agent was to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StopWish {
+    /// A client said so.
+    Cancel,
+    /// Its prompt's caller was released, and another prompt waits.
+    Deadline,
+}
+
+impl StopWish {
+    /// The word on the wire.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Deadline => "deadline",
+        }
+    }
 }
 
 /// When the running turn was cancelled, and how long it had run by then.

@@ -9,6 +9,7 @@ use crate::event::Exit;
 use crate::incoming::{Ask, Update};
 use crate::outcome::Answer;
 use crate::prompt::{Prompt, PromptId, Receipt};
+use crate::succession::Succession;
 use crate::{Deadline, Vote, Voter};
 
 /// Something that happened. What is random or read from a clock comes with it.
@@ -42,10 +43,17 @@ pub(crate) enum Input {
     /// The agent's stream ended. The host may have said how the agent's process ended.
     ChannelLost { exit: Option<Exit> },
 
+    /// The host answered the request to replace the agent.
+    Replaced(Succession),
+
     /// A prompt's deadline has come.
     DeadlineExpired { prompt_id: PromptId, deadline: Deadline },
     /// Nobody has decided a permission request in time.
     PermissionExpired { request_id: Arc<str> },
+    /// The agent has had time enough to stop.
+    GraceOver,
+    /// The host has had time enough to replace the agent.
+    ReplaceOver,
     /// A closing session has given its running turn time enough to settle.
     SettleOver,
     /// An ending session has given the host time enough to close its stream.

@@ -36,6 +36,7 @@ mod session;
 mod shell;
 mod sink;
 mod status;
+mod succession;
 mod terminal;
 mod text;
 mod turn;

@@ -92,6 +92,13 @@ pub struct Timeouts {
     pub grace_ms: u64,
 }
 
+impl Timeouts {
+    /// For the host's answer to the request to replace the agent: it ends one, starts another, and restores the session.
+    pub(crate) fn replace_ms(&self) -> u64 {
+        self.end_ms.saturating_add(self.initialize_ms).saturating_add(self.restore_ms)
+    }
+}
+
 impl Default for Timeouts {
     /// Starts were measured up to 7 s for `initialize` under load and 3 s for a new session; a load reads a history. A host
     /// needs 2 s, a SIGTERM, 5 s and a SIGKILL to end the most stubborn agent.

@@ -31,7 +31,16 @@ pub(crate) enum Answer {
 /// reaches an agent.
 const LAST_WORDS: [&str; 3] = ["channel_closed", "host_terminated", "linger_expired"];
 
+/// The host's word for an agent that it ended because it did not stop. By then a client had cancelled, or nobody waits any more.
+const AGENT_REPLACED: &str = "agent_replaced";
+
 impl Answer {
+    /// The answer for a prompt whose agent is gone, should the host not have given it.
+    pub(crate) fn replaced() -> Self {
+        let message = "the agent was replaced before the prompt completed".to_owned();
+        Self::Failed { message, code: AGENT_REPLACED.to_owned(), from_host: true, input_written: None }
+    }
+
     /// Whether the host ends with this answer.
     pub(crate) fn is_last(&self) -> bool {
         matches!(self, Self::Failed { from_host: true, code, .. } if LAST_WORDS.contains(&code.as_str()))
@@ -64,6 +73,9 @@ pub(crate) fn judge(answer: &Answer, cancel_written: bool) -> Terminal {
             }
         }
         Answer::Failed { from_host: false, .. } if cancel_written => Terminal::Cancelled { agent_stop_reason: None },
+        Answer::Failed { code, .. } if cancel_written && code == AGENT_REPLACED => {
+            Terminal::Cancelled { agent_stop_reason: None }
+        }
         Answer::Failed { message, code, .. } => Terminal::Error { message: message.clone(), code: Some(code.clone()) },
     }
 }
@@ -127,6 +139,12 @@ mod tests {
     fn an_error_after_a_cancel_is_a_cancelled_turn_unless_the_host_says_it() {
         check(&failed(false), "error -1", "cancelled (-)");
         check(&failed(true), "error -1", "error -1");
+    }
+
+    #[test]
+    fn a_cancelled_turn_whose_agent_had_to_be_ended_is_cancelled() {
+        check(&Answer::replaced(), "error agent_replaced", "cancelled (-)");
+        assert!(!Answer::replaced().is_last(), "another agent is in its place");
     }
 
     #[test]

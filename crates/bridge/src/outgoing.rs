@@ -30,6 +30,13 @@ pub(crate) fn load_session(id: u64, session_id: &str, cwd: &str) -> Bytes {
     compose::request(id, "session/load", &json!({"sessionId": session_id, "cwd": cwd, "mcpServers": []}))
 }
 
+/// The host's `turnd/replace_agent`: end the agent, which does not stop, and give the session to another process of it. What the
+/// session needs for that is said as a load says it.
+pub(crate) fn replace_agent(id: u64, session_id: &str, cwd: &str, prompt_id: &str) -> Bytes {
+    let params = json!({"sessionId": session_id, "cwd": cwd, "mcpServers": [], "promptId": prompt_id});
+    compose::request(id, "turnd/replace_agent", &params)
+}
+
 /// A prompt for the agent.
 pub(crate) struct Dispatch<'a> {
     /// Our id of the session.
@@ -132,6 +139,8 @@ mod tests {
         check(&new_session(1, "s", "/ws"), "session/new", Some(1), &new);
         let load = json!({"sessionId": "s", "cwd": "/ws", "mcpServers": []});
         check(&load_session(1, "s", "/ws"), "session/load", Some(1), &load);
+        let replace = json!({"sessionId": "s", "cwd": "/ws", "mcpServers": [], "promptId": "p"});
+        check(&replace_agent(1, "s", "/ws", "p"), "turnd/replace_agent", Some(1), &replace);
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub enum Reason {
     DeadlineExceeded,
     /// The agent answered the prompt and left the question open.
     TurnEnded,
+    /// The agent that asked does not stop, and its process is ended.
+    AgentReplaced,
     /// The session ended.
     Flushed(FlushOrigin),
 }
@@ -47,6 +49,7 @@ impl Reason {
             Self::IdReused => "id_reused",
             Self::PromptCancelled => "prompt_cancelled",
             Self::DeadlineExceeded => "prompt_deadline_exceeded",
+            Self::AgentReplaced => "agent_replaced",
             Self::TurnEnded => "turn_ended",
             Self::Flushed(origin) => origin.code(),
         }

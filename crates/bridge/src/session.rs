@@ -13,6 +13,7 @@ mod asking;
 mod cancelling;
 mod deadlines;
 mod ending;
+mod replacing;
 #[cfg(test)]
 mod tests;
 mod views;
@@ -30,6 +31,7 @@ use crate::prompt::{Prompt, PromptId, Receipt};
 use crate::queue::{Entry, Queue};
 use crate::turn::Turn;
 use crate::{AdmitError, InputWritten, Mediation, NotOpen, Reason, TurnError};
+use replacing::Replacing;
 
 /// A live session.
 #[derive(Debug)]
@@ -47,6 +49,7 @@ pub(crate) struct Session {
     updated_at_ms: Option<u64>,
     /// When anything last happened that speaks against calling the session idle.
     active_at_ms: u64,
+    replacing: Replacing,
     /// A cancel that found nothing to cancel has been told; the next one is not, until a prompt runs again.
     idle_cancel_told: bool,
     /// Answers to prompts whose outcome was out already.
@@ -85,6 +88,7 @@ impl Session {
             turn_error: None,
             updated_at_ms: None,
             active_at_ms: at_ms,
+            replacing: Replacing::No,
             idle_cancel_told: false,
             late_answers: 0,
             ledger_ms: at_ms,
@@ -114,6 +118,9 @@ impl Session {
             Input::ChannelLost { exit } => self.lose_channel(exit, &mut step),
             Input::DeadlineExpired { prompt_id, deadline } => self.expire(&prompt_id, deadline, &mut step),
             Input::PermissionExpired { request_id } => self.expire_permission(&request_id, &mut step),
+            Input::Replaced(succession) => self.replaced(succession, &mut step),
+            Input::GraceOver => self.stop_waiting_for_obedience(&mut step),
+            Input::ReplaceOver => self.stop_waiting_for_successor(&mut step),
             Input::SettleOver => self.stop_waiting_for_settle(&mut step),
             Input::EndOver => self.lose_channel(None, &mut step),
         }
@@ -124,7 +131,7 @@ impl Session {
         match self.admissible(prompt, receipt, step.at_ms) {
             Err(error) => step.reply(Reply::NotAdmitted(error)),
             Ok(mut entry) => {
-                entry.waited = self.turn.is_some() || !self.queue.is_empty();
+                entry.waited = self.turn.is_some() || !self.queue.is_empty() || self.is_replacing();
                 self.active_at_ms = step.at_ms;
                 step.push(Effect::RecordAdmission { prompt_id: entry.prompt_id.clone(), at_ms: self.ledger_ms });
                 step.reply(Reply::Admitted(entry.admission.receipt.clone()));
@@ -156,7 +163,7 @@ impl Session {
 
     /// Hands the head of the queue to the agent, if the agent holds nothing.
     fn dispatch_next(&mut self, step: &mut Step) {
-        if !matches!(self.phase, Phase::Open) || self.turn.is_some() {
+        if !matches!(self.phase, Phase::Open) || self.turn.is_some() || self.is_replacing() {
             return;
         }
         let Some(entry) = self.queue.pop() else { return };
@@ -184,6 +191,7 @@ impl Session {
             self.late_answers += 1;
             return;
         };
+        self.forget_kept();
         self.updated_at_ms = Some(step.at_ms);
         self.active_at_ms = step.at_ms;
         self.refuse_permissions(|open| open.about.prompt_id.as_ref() == Some(prompt_id), Reason::TurnEnded, step);

@@ -19,6 +19,8 @@ pub(crate) struct Turn {
     pub(crate) heard_at_ms: Option<u64>,
     /// When a cancel was written to the agent. It hears it once.
     pub(crate) cancelled_at_ms: Option<u64>,
+    /// A client wants it to stop, and not only its caller's deadline.
+    pub(crate) stop_wanted: bool,
     /// A client removed it: it has left the list of unfinished prompts, though it runs until it settles.
     pub(crate) removed: bool,
     /// Its outcome is out. Nothing that the agent says can change it.
@@ -38,6 +40,7 @@ impl Turn {
             started_at_ms,
             heard_at_ms: None,
             cancelled_at_ms: None,
+            stop_wanted: false,
             removed: false,
             over: false,
             result: Clip::new(TEXT_UNITS_MAX),

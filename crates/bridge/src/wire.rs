@@ -43,6 +43,8 @@ pub(crate) fn kind(news: &News) -> &'static str {
         News::PermissionForbidden { .. } => "permission_forbidden",
         News::PermissionResolved { .. } => "permission_resolved",
         News::PermissionAlreadyResolved { .. } => "permission_already_resolved",
+        News::AgentReplaced { .. } => "agent_replaced",
+        News::AgentKept { .. } => "agent_kept",
         News::SessionClosed { .. } => "session_closed",
         News::SessionDied { .. } => "session_died",
     }
@@ -97,6 +99,12 @@ fn data(event: &Event, session_id: &str, at_ms: u64) -> String {
         }
         News::PermissionAlreadyResolved { request_id, decision } => {
             request(request_id).raw("outcome", &outcome(decision)).finish()
+        }
+        News::AgentReplaced { reason, memory } => {
+            prompt().text("reason", reason.as_str()).maybe_text("memory", memory.as_deref()).finish()
+        }
+        News::AgentKept { reason, code, message } => {
+            prompt().text("reason", reason.as_str()).text("code", code).text("message", message).finish()
         }
         News::SessionClosed { reason, closed_by } => {
             session().text("reason", reason).maybe_text("closedBy", closed_by.as_deref()).finish()
@@ -223,6 +231,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::event::StopWish;
     use crate::{Clipped, Deadline, Expiry, FlushOrigin, Forbidden, InputWritten, PromptState, Reason};
 
     /// The type and the data of an event about prompt `A`.
@@ -369,6 +378,20 @@ mod tests {
         check(forbidden(Some("c"), Forbidden::DesignatedMismatch), "permission_forbidden", data);
         let data = json!({"requestId": "q", "sessionId": "s", "reason": "remote_not_allowed"});
         check(forbidden(None, Forbidden::RemoteNotAllowed), "permission_forbidden", data);
+    }
+
+    #[test]
+    fn a_replaced_agent_says_why_and_what_it_remembers_and_a_kept_one_why_it_was_kept() {
+        let replaced = |memory: Option<&str>| News::AgentReplaced {
+            reason: StopWish::Deadline,
+            memory: memory.map(str::to_owned),
+        };
+        let data = json!({"sessionId": "s", "promptId": "A", "reason": "deadline", "memory": "fresh"});
+        check(replaced(Some("fresh")), "agent_replaced", data);
+        check(replaced(None), "agent_replaced", json!({"sessionId": "s", "promptId": "A", "reason": "deadline"}));
+        let kept = News::AgentKept { reason: StopWish::Cancel, code: "c".into(), message: "m".into() };
+        let data = json!({"sessionId": "s", "promptId": "A", "reason": "cancel", "code": "c", "message": "m"});
+        check(kept, "agent_kept", data);
     }
 
     #[test]

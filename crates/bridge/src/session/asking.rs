@@ -27,7 +27,7 @@ impl Session {
             return;
         }
         let stopping = self.turn.as_ref().is_some_and(|turn| turn.over || turn.cancelled_at_ms.is_some());
-        if stopping || self.open().is_err() || !self.permissions.has_room() {
+        if stopping || self.is_replacing() || self.open().is_err() || !self.permissions.has_room() {
             return step.tell(Tell::Verdict(Verdict::cancelled(ask.agent_request)));
         }
         let entry = self.turn.as_ref().map(|turn| &turn.entry);

@@ -14,6 +14,10 @@ impl Session {
         if let Err(not_open) = self.open() {
             return step.reply(Reply::NotOpen(not_open));
         }
+        // Also a turn whose caller was released is to stop for good now.
+        if let Some(turn) = &mut self.turn {
+            turn.stop_wanted = true;
+        }
         match self.turn.as_ref().filter(|turn| !turn.over) {
             Some(turn) if turn.cancelled_at_ms.is_some() => {}
             Some(turn) => {
@@ -59,7 +63,7 @@ impl Session {
     fn remove_running(&mut self, prompt_id: &str, by: Option<Arc<str>>, step: &mut Step) -> bool {
         let running = |turn: &&mut Turn| *turn.entry.prompt_id == *prompt_id && !turn.over && !turn.removed;
         let Some(turn) = self.turn.as_mut().filter(running) else { return false };
-        turn.removed = true;
+        (turn.removed, turn.stop_wanted) = (true, true);
         let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
         if turn.cancelled_at_ms.is_none() {
             step.publish(Some(prompt_id.clone()), by, News::PromptCancelled { forward_failed: false });

@@ -4,5 +4,7 @@ mod notation;
 mod oracle;
 mod properties;
 mod questions;
+mod races;
+mod replacing;
 mod table;
 mod views;

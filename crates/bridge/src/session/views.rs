@@ -12,7 +12,10 @@ impl Session {
     /// What happens next by itself, and when (epoch milliseconds), if nothing else happens before.
     pub(crate) fn due(&self) -> Option<(u64, Input)> {
         match &self.phase {
-            Phase::Open => self.next_deadline().into_iter().chain(self.next_denial()).min_by_key(|(at_ms, _)| *at_ms),
+            Phase::Open => {
+                let own = self.next_deadline().into_iter().chain(self.next_denial());
+                own.chain(self.next_replacement()).min_by_key(|(at_ms, _)| *at_ms)
+            }
             Phase::Closing { settle_until_ms, .. } => Some((*settle_until_ms, Input::SettleOver)),
             Phase::Ending { until_ms, .. } => Some((*until_ms, Input::EndOver)),
             Phase::Over => None,

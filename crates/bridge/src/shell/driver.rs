@@ -10,10 +10,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tracing::{debug, warn};
 use uuid::Uuid;
 
-use super::live::{Live, State};
+use super::live::{AgentSession, Asked, Live, State};
 use super::open::Streams;
 use crate::incoming;
 use crate::input::Input;
+use crate::succession::succession;
 
 /// Bytes read from the agent at once. Most messages are far smaller; a large one takes several turns of the loop.
 const READ_BYTES: usize = 64 * 1024;
@@ -125,7 +126,7 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
             })
         }
         Kind::Notification { method } if method == "session/update" => {
-            let foreign = |id: String| id != live.agent_session_id && id != live.id;
+            let foreign = |id: String| id != state.agent.id && id != live.id;
             if message.session_id().is_some_and(foreign) {
                 state.oddities.foreign_updates += 1;
                 return None;
@@ -140,15 +141,24 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
             state.oddities.unknown_notifications += 1;
             None
         }
-        Kind::Response { id } => {
-            let prompt_id = id.as_ref().and_then(|id| state.asked.take(id));
-            let Some(prompt_id) = prompt_id else {
+        Kind::Response { id } => match id.as_ref().and_then(|id| state.asked.take(id)) {
+            Some(Asked::Prompt(prompt_id)) => Some(Input::Settled { prompt_id, answer: incoming::answer(message) }),
+            Some(Asked::Replacement) => Some(succeed(live, state, message)),
+            None => {
                 state.oddities.stray_answers += 1;
-                return None;
-            };
-            Some(Input::Settled { prompt_id, answer: incoming::answer(message) })
-        }
+                None
+            }
+        },
     }
+}
+
+/// The host has answered the request for another agent. What that one calls the session counts before anything is told to it.
+fn succeed(live: &Live, state: &mut State, message: &Message) -> Input {
+    if let Some(result) = message.result() {
+        let id = acp::string_at(result, &["sessionId"]).unwrap_or_else(|| live.id.clone());
+        state.agent = AgentSession { id, state: result.to_owned() };
+    }
+    Input::Replaced(succession(message))
 }
 
 /// Says that the session is over however its task ends, so that nobody waits for it in vain.

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::debug;
 
+use super::live::Asked;
 use super::open::{OpenError, Streams};
 use crate::event::Exit;
 use crate::limits::{EARLY_BYTES_MAX, EARLY_MESSAGES_MAX};
-use crate::prompt::PromptId;
 use crate::{incoming, outgoing};
 
 /// Bytes read at once; an agent's first words are short.
@@ -21,7 +21,7 @@ pub(super) struct Greeting {
     pub(super) streams: Streams,
     pub(super) frames: FrameReader,
     /// Carries on the numbers of our requests.
-    pub(super) asked: Pending<PromptId>,
+    pub(super) asked: Pending<Asked>,
     /// What the agent said before it was asked: agents announce their commands whenever they like.
     pub(super) early: Vec<Message>,
     pub(super) exit: Option<Exit>,
@@ -50,7 +50,7 @@ impl Greeting {
         request: impl FnOnce(u64) -> Bytes,
     ) -> Result<String, OpenError> {
         // The number is taken and nothing kept under it: the answer is awaited here.
-        let number = self.asked.insert(method.into());
+        let number = self.asked.insert(Asked::Prompt(method.into()));
         let id = RequestId::from(number);
         self.asked.take(&id);
         let exchange = self.exchange(method, id, request(number));

@@ -20,10 +20,7 @@ use crate::{Admission, Clock, Ending, PromptLedger, outgoing, session, wire};
 /// Everything that one live session is.
 pub(super) struct Live {
     pub(super) id: String,
-    pub(super) agent_session_id: String,
     pub(super) workspace_cwd: String,
-    /// The agent's answer to the opening request: raw JSON object text.
-    pub(super) agent_state: String,
     pub(super) created_at_ms: u64,
     /// The life of the event stream.
     pub(super) epoch: String,
@@ -46,12 +43,29 @@ pub(super) struct Live {
 pub(super) struct State {
     pub(super) machine: session::Session,
     pub(super) bus: Bus,
-    /// Prompts that the agent has not answered.
-    pub(super) asked: Pending<PromptId>,
+    pub(super) agent: AgentSession,
+    /// What the agent or its host has not answered.
+    pub(super) asked: Pending<Asked>,
     pub(super) clients: Clients,
     /// What the host said about the agent's end.
     pub(super) exit: Option<Exit>,
     pub(super) oddities: Oddities,
+}
+
+/// The agent's side of the session. Another one takes its place with the agent's.
+pub(super) struct AgentSession {
+    /// Its name there.
+    pub(super) id: String,
+    /// The answer to the opening request: raw JSON object text.
+    pub(super) state: String,
+}
+
+/// What is asked of the agent or its host, and answered later.
+pub(super) enum Asked {
+    /// A prompt.
+    Prompt(PromptId),
+    /// Another agent in the place of this one.
+    Replacement,
 }
 
 /// What the agent sent and nobody could use. A few are normal; many are worth a look.
@@ -117,10 +131,10 @@ impl Live {
     fn tell(&self, state: &mut State, tell: &Tell) {
         let message = match tell {
             Tell::Prompt { prompt_id, content, extra, originator, after_ms } => {
-                let number = state.asked.insert(prompt_id.clone());
+                let number = state.asked.insert(Asked::Prompt(prompt_id.clone()));
                 let dispatch = outgoing::Dispatch {
                     session_id: &self.id,
-                    agent_session_id: &self.agent_session_id,
+                    agent_session_id: &state.agent.id,
                     prompt_id,
                     content,
                     extra: extra.as_deref(),
@@ -129,7 +143,11 @@ impl Live {
                 };
                 outgoing::prompt(number, &dispatch)
             }
-            Tell::Cancel => outgoing::cancel(&self.agent_session_id),
+            Tell::Cancel => outgoing::cancel(&state.agent.id),
+            Tell::Replace { prompt_id } => {
+                let number = state.asked.insert(Asked::Replacement);
+                outgoing::replace_agent(number, &self.id, &self.workspace_cwd, prompt_id)
+            }
             Tell::Verdict(verdict) => outgoing::verdict(verdict),
             Tell::Unsupported { agent_request, method } => outgoing::unsupported(agent_request, method),
             Tell::Close(origin) => outgoing::close(*origin),

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::bridge::{Options, Seat};
 use super::greeting::Greeting;
-use super::live::{Live, Oddities, State};
+use super::live::{AgentSession, Live, Oddities, State};
 use super::outbox::Outbox;
 use super::{Session, driver, tasks};
 use crate::bus::Bus;
@@ -181,6 +181,7 @@ impl Opened {
                 options.mediation,
                 created_at_ms,
             ),
+            agent: AgentSession { id: agent_session_id, state: agent_state },
             bus: Bus::new(seeded_events, options.limits),
             asked,
             clients: Clients::default(),
@@ -189,9 +190,7 @@ impl Opened {
         };
         let live = Arc::new(Live {
             id: open.session_id,
-            agent_session_id,
             workspace_cwd: open.workspace_cwd,
-            agent_state,
             created_at_ms,
             epoch: Uuid::new_v4().to_string(),
             clock: options.clock,

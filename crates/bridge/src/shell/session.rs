@@ -49,9 +49,9 @@ impl Session {
         &self.live.id
     }
 
-    /// The agent's id for it.
-    pub fn agent_session_id(&self) -> &str {
-        &self.live.agent_session_id
+    /// The agent's id for it. An agent that was replaced may have taken another with it.
+    pub fn agent_session_id(&self) -> String {
+        self.live.state.lock().agent.id.clone()
     }
 
     /// The folder the agent works in.
@@ -65,8 +65,8 @@ impl Session {
     }
 
     /// The agent's answer to the opening request, raw JSON object text.
-    pub fn agent_state(&self) -> &str {
-        &self.live.agent_state
+    pub fn agent_state(&self) -> String {
+        self.live.state.lock().agent.state.clone()
     }
 
     /// The newest of each kind of update that is state (commands, mode, options, title, usage): raw JSON texts for clients that

@@ -21,7 +21,7 @@ async fn a_new_session_tells_the_agent_our_id_and_takes_the_agents() {
     assert_eq!(acp::string_at(opened.agent_state(), &["modes", "currentModeId"]).as_deref(), Some("auto"));
     assert!(bridge.session("s").is_none(), "nobody can reach it yet");
     let session = opened.activate(0);
-    assert_eq!((session.id(), session.agent_session_id()), ("s", "agent-1"));
+    assert_eq!((session.id(), session.agent_session_id().as_str()), ("s", "agent-1"));
     assert!(bridge.session("s").is_some());
 }
 

@@ -92,7 +92,7 @@ fn refused(session: &Session, error: SubscribeError) -> Refusal {
 
 /// The state a client wants to know when it starts to read.
 fn snapshot(call: &Call<'_>, session: &Session) -> String {
-    let state: Value = serde_json::from_str(session.agent_state()).unwrap_or_default();
+    let state: Value = serde_json::from_str(&session.agent_state()).unwrap_or_default();
     let data = json!({
         "sessionId": session.id(),
         "currentModelId": state["models"]["currentModelId"],

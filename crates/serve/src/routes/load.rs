@@ -142,7 +142,7 @@ async fn terminals(call: &Call<'_>, session: &Session) -> Vec<Box<RawValue>> {
 
 /// The agent's state as clients know it.
 fn state(session: &Session) -> Value {
-    let mut answer: Map<String, Value> = serde_json::from_str(session.agent_state()).unwrap_or_default();
+    let mut answer: Map<String, Value> = serde_json::from_str(&session.agent_state()).unwrap_or_default();
     answer.retain(|key, _| STATE_KEYS.contains(&key.as_str()));
     Value::Object(answer)
 }

@@ -9,11 +9,14 @@
 //! | `host A completed end_turn` | the same with the host's stamp |
 //! | `fail A`, `hostfail A` | the agent, or the host, answers A with an error |
 //! | `hostgone A` | the host answers A with the word that its agent is gone |
+//! | `hostreplaced A` | the host answers A with the word that it had to end the agent |
+//! | `replaced`, `kept`, `needless`, `noagent` | the host answers the request for another agent |
 //! | `say hi`, `call c`, `done c` | the agent says something, begins and ends a tool call |
 //! | `ask q`, `ask q r 7`, `odd` | the agent asks, `q` being our id; the same asked as `r` under its own id `7`; it asks for what nobody does |
 //! | `vote q yes`, `vote q yes c`, `vote q yes c afar` | somebody votes; client c does; from another machine |
 //! | `join c`, `leave c` | a client is registered, and is gone |
 //! | `wait 300` | time passes, and what is due happens |
+//! | `tick 300` | time passes, and nobody looks at what is due |
 //! | `close`, `kill`, `shutdown`, `lost`, `exited` | the session ends; `exited` is `lost` after the host's report |
 //!
 //! Effects are words too: `record A`, `receipt A`, `> prompt A` for what the agent is told, `complete A end_turn`, …
@@ -31,6 +34,7 @@ use crate::limits::Timeouts;
 use crate::outcome::{Answer, HostWord};
 use crate::prompt::{Prompt, Receipt};
 use crate::session::Session;
+use crate::succession::Succession;
 use crate::{
     AdmitError, Decision, InputWritten, Mediation, NotOpen, Reason, Resolution, Terminal, Vote, VoteOutcome, Voter,
 };
@@ -68,6 +72,10 @@ impl Play {
             }
             ["leave", client] => {
                 self.clients.remove(client);
+            }
+            ["tick", ms] => {
+                self.now_ms += ms.parse::<u64>().unwrap();
+                return Vec::new();
             }
             _ => {}
         }
@@ -115,6 +123,11 @@ impl Play {
             ["fail", id] => settled(id, failure("-32603", false)),
             ["hostfail", id] => settled(id, failure("transcript_unwritable", true)),
             ["hostgone", id] => settled(id, failure("channel_closed", true)),
+            ["hostreplaced", id] => settled(id, Answer::replaced()),
+            ["replaced"] => Input::Replaced(Succession::Done { memory: Some("fresh".to_owned()) }),
+            ["kept"] => Input::Replaced(Succession::Kept { code: "no".to_owned(), message: String::new() }),
+            ["needless"] => Input::Replaced(Succession::Needless),
+            ["noagent"] => Input::Replaced(Succession::Lost),
             ["say", ref words @ ..] => update(Speech::Text(words.join(" "))),
             ["call", id] => update(Speech::ToolCall { call_id: id.to_owned() }),
             ["done", id] => update(Speech::ToolCallUpdate { call_id: id.to_owned(), over: true }),
@@ -265,6 +278,10 @@ fn event_word(event: &Event) -> String {
         News::PermissionAlreadyResolved { request_id, decision } => {
             format!("was resolved {request_id} {}", decision_word(decision))
         }
+        News::AgentReplaced { reason, memory } => {
+            format!("replaced{about} {} {}", reason.as_str(), memory.as_deref().unwrap_or("-"))
+        }
+        News::AgentKept { reason, code, .. } => format!("kept{about} {} {code}", reason.as_str()),
         News::SessionClosed { reason, .. } => format!("closed {reason}"),
         News::SessionDied { reason, .. } => format!("died {reason}"),
     }
@@ -274,6 +291,7 @@ fn tell_word(tell: &Tell) -> String {
     match tell {
         Tell::Prompt { prompt_id, .. } => format!("prompt {prompt_id}"),
         Tell::Cancel => "cancel".to_owned(),
+        Tell::Replace { prompt_id } => format!("replace {prompt_id}"),
         Tell::Verdict(verdict) => {
             let id = verdict.agent_request.as_raw().trim_matches('"');
             format!("verdict {id} {}", verdict.option.as_deref().unwrap_or("cancelled"))

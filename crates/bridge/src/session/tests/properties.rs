@@ -7,36 +7,39 @@ use proptest::prelude::*;
 use super::notation::{Play, word};
 use crate::effect::{Effect, Reply, Tell};
 use crate::event::News;
-use crate::{AdmitError, NotOpen, Terminal};
+use crate::limits::OVERLAY_PROMPTS_MAX;
+use crate::{AdmitError, FlushOrigin, NotOpen, Terminal};
 
 /// A small account of what ought to be so, kept from the outside.
 #[derive(Default)]
-struct Model {
+pub(super) struct Model {
     /// Everything that was brought about, in order.
-    log: Vec<Effect>,
+    pub(super) log: Vec<Effect>,
     /// Prompts without an outcome that wait.
     waiting: VecDeque<String>,
     /// The prompt that the agent has not answered.
-    held: Option<String>,
+    pub(super) held: Option<String>,
     /// Outcomes as they were recorded.
-    recorded: BTreeMap<String, Terminal>,
+    pub(super) recorded: BTreeMap<String, Terminal>,
     /// Outcomes as they were published: state and detail.
-    published: BTreeMap<String, String>,
-    receipts: Vec<String>,
+    pub(super) published: BTreeMap<String, String>,
+    pub(super) receipts: Vec<String>,
+    /// The host was asked for another agent and has not answered.
+    replacing: bool,
     /// A close, a kill, a loss or a shutdown has happened.
     ending: bool,
     streams_ended: bool,
-    forgotten: bool,
+    pub(super) forgotten: bool,
     /// No later line of the ledger may be older than this: the last one's time, or just behind the last dispatch.
     floor_ms: u64,
 }
 
 impl Model {
     /// What the agent's answer does, before the machine hears of it.
-    fn agent_answers(&mut self, statement: &str) {
+    pub(super) fn agent_answers(&mut self, statement: &str) {
         let mut words = statement.split_whitespace();
         let verb = words.next();
-        let answers = matches!(verb, Some("settle" | "fail" | "host" | "hostfail" | "hostgone"));
+        let answers = matches!(verb, Some("settle" | "fail" | "host" | "hostfail" | "hostgone" | "hostreplaced"));
         if let Some(id) = words.next().filter(|_| answers)
             && (id == "?" || self.held.as_deref() == Some(id))
         {
@@ -46,6 +49,13 @@ impl Model {
         }
         if statement == "lost" || statement == "exited" {
             self.held = None;
+        }
+        if ["replaced", "kept", "needless", "noagent"].contains(&statement) && self.replacing {
+            self.replacing = false;
+            self.ending |= statement == "noagent";
+            if statement == "replaced" {
+                self.held = None;
+            }
         }
         self.ending |= ["close", "kill", "shutdown", "lost", "exited"].contains(&statement);
     }
@@ -57,7 +67,7 @@ impl Model {
         self.floor_ms = at_ms;
     }
 
-    fn take(&mut self, effect: Effect) {
+    pub(super) fn take(&mut self, effect: Effect) {
         let only_an_answer = matches!(effect, Effect::Reply(_)) || !self.forgotten;
         assert!(only_an_answer, "nothing follows the end: {}", word(&effect));
         match &effect {
@@ -77,6 +87,7 @@ impl Model {
                 assert!(!self.ending, "{prompt_id} dispatched at the end");
                 assert!(self.receipts.contains(&prompt_id.to_string()), "{prompt_id} dispatched before its receipt");
                 assert_eq!(self.held, None, "the agent was given {prompt_id} too");
+                assert!(!self.replacing, "{prompt_id} dispatched to an agent on its way to its end");
                 assert_eq!(self.waiting.pop_front().as_deref(), Some(&**prompt_id), "out of turn");
                 self.held = Some(prompt_id.to_string());
             }
@@ -97,6 +108,13 @@ impl Model {
                 assert_eq!(recorded.code().or(recorded.stop_reason()), Some(detail.as_str()), "{id}");
                 assert_eq!(self.published.insert(id.to_string(), detail), None, "{id} published twice");
             }
+            Effect::Tell(Tell::Replace { prompt_id }) => {
+                assert!(!self.ending && !self.replacing, "another agent for an ending session");
+                assert_eq!(self.held.as_deref(), Some(&**prompt_id), "nothing of that agent's runs");
+                self.replacing = true;
+            }
+            // A host that did not answer is given up.
+            Effect::Tell(Tell::Close(FlushOrigin::ChannelClosed)) => self.ending = true,
             Effect::EndStreams => self.streams_ended = true,
             Effect::Forget => self.forgotten = true,
             Effect::Tell(_) | Effect::Reply(_) => {}
@@ -105,13 +123,14 @@ impl Model {
     }
 
     /// What must hold whenever nothing is happening.
-    fn agree(&self, play: &Play) {
+    pub(super) fn agree(&self, play: &Play) {
         let session = &play.session;
         let unfinished = self.receipts.iter().filter(|id| !self.recorded.contains_key(*id)).count();
         assert_eq!(session.unfinished(), unfinished);
         assert!(unfinished <= 5);
         assert_eq!(self.recorded.len(), self.published.len(), "what is recorded is published");
-        for id in &self.receipts {
+        // Older ones may have left the overlay.
+        for id in self.receipts.iter().rev().take(OVERLAY_PROMPTS_MAX - 10) {
             let view = session.turn(Some(id));
             assert_eq!(view.live.is_some(), !self.recorded.contains_key(id), "{id} is unfinished or over");
             assert_eq!(
@@ -123,7 +142,8 @@ impl Model {
         let waiting: Vec<_> = session.queue.iter().map(|entry| entry.prompt_id.to_string()).collect();
         assert!(waiting.iter().eq(self.waiting.iter()), "{waiting:?} {:?}", self.waiting);
         if !self.ending {
-            assert!(self.held.is_some() || waiting.is_empty(), "an idle agent and a waiting prompt");
+            let busy = self.held.is_some() || self.replacing;
+            assert!(busy || waiting.is_empty(), "an idle agent and a waiting prompt");
         }
     }
 
@@ -153,6 +173,8 @@ fn statement() -> impl Strategy<Value = String> {
         1 => Just("odd".to_owned()),
         1 => (request(), prop::sample::select(&["yes", "no", "cancelled"][..])).prop_map(|(id, vote)| format!("vote {id} {vote}")),
         2 => (0u64..800).prop_map(|ms| format!("wait {ms}")),
+        1 => Just("wait 30000".to_owned()),
+        3 => fixed(&["replaced", "replaced", "kept", "needless", "noagent", "hostreplaced ?"]),
         1 => fixed(&["close", "kill", "shutdown", "lost", "exited", "hostgone ?"]),
     ]
 }

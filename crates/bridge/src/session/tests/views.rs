@@ -19,6 +19,8 @@ fn due_under(mediation: Mediation, script: &str) -> Option<(u64, String)> {
     play.session.due().map(|(at_ms, input)| match input {
         Input::DeadlineExpired { prompt_id, deadline: Deadline::Absolute } => (at_ms, format!("deadline {prompt_id}")),
         Input::DeadlineExpired { prompt_id, deadline: Deadline::Run } => (at_ms, format!("run {prompt_id}")),
+        Input::GraceOver => (at_ms, "grace".to_owned()),
+        Input::ReplaceOver => (at_ms, "replace".to_owned()),
         Input::SettleOver => (at_ms, "settle".to_owned()),
         Input::EndOver => (at_ms, "end".to_owned()),
         Input::PermissionExpired { request_id } => (at_ms, format!("denial {request_id}")),
@@ -28,7 +30,7 @@ fn due_under(mediation: Mediation, script: &str) -> Option<(u64, String)> {
 
 #[test]
 fn nothing_is_due_in_a_session_without_deadlines() {
-    assert_eq!(due("admit A; admit B; cancel"), None);
+    assert_eq!(due("admit A; admit B"), None);
     assert_eq!(due("lost"), None);
 }
 
@@ -57,6 +59,16 @@ fn a_question_is_due_to_be_denied_when_its_own_time_is_over_whatever_else_is_due
     assert_eq!(due_under(timed, "admit A 500; ask q"), Some((100, "denial q".into())));
     assert_eq!(due_under(timed, "admit A; ask q; close"), Some((1_000, "settle".into())));
     assert_eq!(due("ask q"), None, "without a limit it waits");
+}
+
+#[test]
+fn the_grace_of_a_turn_is_due_when_somebody_waits_for_its_end() {
+    assert_eq!(due("admit A; wait 5; cancel"), Some((30_005, "grace".into())));
+    assert_eq!(due("admit A 100; wait 100; wait 50; admit B"), Some((30_100, "grace".into())));
+    assert_eq!(due("admit A 100; wait 40000; admit B"), Some((30_100, "grace".into())), "long ago, so at once");
+    assert_eq!(due("admit A; cancel; wait 30000"), Some((30_500, "replace".into())));
+    assert_eq!(due("admit A; cancel; admit B 100"), Some((100, "deadline B".into())));
+    assert_eq!(due("admit A; cancel; wait 30000; kept"), None);
 }
 
 #[test]

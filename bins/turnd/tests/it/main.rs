@@ -13,6 +13,7 @@ mod http;
 mod kill;
 mod permission;
 mod races;
+mod replacing;
 mod retry;
 mod secret;
 mod stream;

@@ -10,6 +10,7 @@ mod closing;
 mod opening;
 mod permissions;
 mod prompts;
+mod replacing;
 mod streams;
 mod waiting;
 mod world;

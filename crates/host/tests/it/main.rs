@@ -6,5 +6,6 @@ mod evidence;
 mod guarding;
 mod lingering;
 mod recording;
+mod replacing;
 mod starting;
 mod world;

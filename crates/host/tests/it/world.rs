@@ -189,6 +189,11 @@ impl Host {
         answer
     }
 
+    /// Prompts from here on go to the session that this answer names.
+    pub(crate) fn go_on_as(&mut self, answer: &Value) {
+        self.session = answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
+    }
+
     pub(crate) async fn prompt(&mut self, prompt_id: &str, text: &str) -> u64 {
         let params = json!({
             "sessionId": self.session,

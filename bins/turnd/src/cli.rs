@@ -130,6 +130,12 @@ pub(crate) struct AccessArgs {
     /// Make a random token and print it on stdout, in the line `turnd token TOKEN` before the one with the address
     #[arg(long)]
     pub(crate) generate_token: bool,
+    /// The certificate chain to speak https with, the server's own first; PEM. SIGHUP reads it and the key again
+    #[arg(long, value_name = "PATH", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The certificate's private key; PEM
+    #[arg(long, value_name = "PATH", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
     /// Ask for the token on /health too
     #[arg(long)]
     pub(crate) require_auth: bool,

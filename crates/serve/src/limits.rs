@@ -10,6 +10,10 @@ pub const DRAIN_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// connection, and not for long.
 pub const HEAD_READ_MS: u64 = 30_000;
 
+/// How long a fresh connection has to send its first request's head, in milliseconds, and before that as long again to shake hands
+/// where there is TLS. Whoever opens one has a request at hand; a flood of those who have none is gone after this.
+pub const FIRST_HEAD_READ_MS: u64 = 10_000;
+
 /// Largest head of a request, and what is buffered for a connection in either direction, in bytes.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
@@ -92,8 +96,12 @@ pub struct Limits {
     pub max_sessions: usize,
     /// Running and queued prompts of one session; 0 switches the limit off.
     pub max_pending_prompts: usize,
-    /// Open sockets; the next one waits in the kernel's queue.
+    /// Open sockets; the next one is told that it is one too many.
     pub max_connections: usize,
+    /// How long a fresh connection has for its first request's head, and for the handshake before it, in milliseconds.
+    pub first_head_ms: u64,
+    /// How long an open connection may be idle, or take for the next head, in milliseconds. An open stream is not idle.
+    pub head_ms: u64,
     /// Events one session keeps for replay.
     pub event_ring_size: usize,
     /// Bytes of history one load answer may carry.
@@ -108,6 +116,8 @@ impl Default for Limits {
             max_sessions: 32,
             max_pending_prompts: 5,
             max_connections: 256,
+            first_head_ms: FIRST_HEAD_READ_MS,
+            head_ms: HEAD_READ_MS,
             event_ring_size: 8_000,
             compacted_replay_max_bytes: 4 * 1024 * 1024,
             max_subscribers: 64,
@@ -115,5 +125,6 @@ impl Default for Limits {
     }
 }
 
+const _: () = assert!(FIRST_HEAD_READ_MS <= HEAD_READ_MS);
 const _: () = assert!(WRITE_STALL_MS > HEARTBEAT_MS);
 const _: () = assert!(DRAIN_BYTES_MAX > BODY_BYTES_MAX);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use bridge::Mediation;
 
 use crate::limits::Limits;
+use crate::tls::Tls;
 use crate::token::Token;
 
 /// How one daemon runs.
@@ -20,6 +21,8 @@ pub struct ServeOptions {
     pub agent: Vec<String>,
     /// The bearer token; without one every caller that passes the wall is trusted, so bind to loopback only.
     pub token: Option<Token>,
+    /// The certificate to speak https with; none speaks plain http.
+    pub tls: Option<Tls>,
     /// Whether `/health` needs the token on a loopback bind too.
     pub require_auth: bool,
     /// Origins whose pages may call us.

@@ -1,6 +1,5 @@
 //! Accepting connections until the caller says it is over, then letting everybody finish.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::path::Path;
@@ -8,30 +7,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use transcript::{LockError, Owner, SessionLock};
 
 use crate::app::App;
-use crate::caller::Caller;
 use crate::clock::now_ms;
-use crate::dispatch::answer;
+use crate::connection;
 use crate::hosts::{HostStarter, ProcessStarter};
 use crate::layout::Layout;
-use crate::limits::{
-    ACCEPT_BACKOFF_MS, DRAIN_MS, HEAD_BYTES_MAX, HEAD_READ_MS, HELD_RETRY_MS, STORE_LOOK_MS, STORE_LOOKS,
-    WRITE_STALL_MS,
-};
+use crate::limits::{ACCEPT_BACKOFF_MS, DRAIN_MS, HELD_RETRY_MS, STORE_LOOK_MS, STORE_LOOKS};
 use crate::options::ServeOptions;
-use crate::socket::Guarded;
 use crate::tasks::spawn;
 
 /// What a connection hears that is one too many.
@@ -143,37 +132,16 @@ async fn back_off(error: &io::Error) {
     sleep(Duration::from_millis(ACCEPT_BACKOFF_MS)).await;
 }
 
+/// Gives a connection a task of its own. Nothing of it is waited for here, a handshake neither.
 fn admit(app: &Arc<App>, connections: &GracefulShutdown, permits: &Arc<Semaphore>, stream: TcpStream) {
-    match Arc::clone(permits).try_acquire_owned() {
-        Ok(permit) => converse(Arc::clone(app), connections, stream, permit),
-        Err(_) => drop(stream.try_write(TOO_MANY)),
-    }
-}
-
-/// Answers the requests of one connection in a task of its own.
-fn converse(app: Arc<App>, connections: &GracefulShutdown, stream: TcpStream, permit: OwnedSemaphorePermit) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a socket keeps its delay");
-    }
-    let caller = Caller::at(stream.peer_addr());
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        let app = Arc::clone(&app);
-        request.extensions_mut().insert(caller);
-        async move { Ok::<_, Infallible>(answer(&app, request).await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_millis(HEAD_READ_MS))
-        .max_buf_size(HEAD_BYTES_MAX)
-        // A client that closes its side has left: nobody can tell the two apart on the wire, and a session whose creator is gone
-        // must not stay, nor a reader that is gone keep a place.
-        .half_close(false)
-        .serve_connection(TokioIo::new(Guarded::new(stream, Duration::from_millis(WRITE_STALL_MS))), service);
-    let connection = connections.watch(connection);
+    let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
+        // Somebody who expects TLS hears nothing that he understands, and that it is over.
+        drop(app.options.tls.is_none().then(|| stream.try_write(TOO_MANY)));
+        return;
+    };
+    let (app, watcher) = (Arc::clone(app), connections.watcher());
     spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection ended early");
-        }
+        connection::serve(app, stream, watcher).await;
         drop(permit);
     });
 }

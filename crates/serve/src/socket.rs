@@ -1,7 +1,10 @@
-//! A socket whose reader may pause but not stall: when it refuses bytes for too long, writing fails and the connection ends.
+//! A socket whose reader may pause but not stall: when it refuses bytes for too long, writing fails and the connection ends. So does
+//! reading, when a connection that was opened has not brought a request after a while.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -14,12 +17,33 @@ pub(crate) struct Guarded<S> {
     patience: Duration,
     /// Running while the other side takes nothing.
     stall: Option<Pin<Box<Sleep>>>,
+    /// Running until the first request has been heard.
+    silence: Option<Silence>,
+}
+
+/// The time a fresh connection has for its first request.
+struct Silence {
+    limit: Pin<Box<Sleep>>,
+    heard: Arc<AtomicBool>,
 }
 
 impl<S> Guarded<S> {
     /// Guards `inner`.
     pub(crate) fn new(inner: S, patience: Duration) -> Self {
-        Self { inner, patience, stall: None }
+        Self { inner, patience, stall: None, silence: None }
+    }
+
+    /// Ends reading when `heard` is still not set `limit` from now. However a flood of connections trickles its bytes, each holds
+    /// its place that long and no longer.
+    pub(crate) fn heard_within(mut self, limit: Duration, heard: Arc<AtomicBool>) -> Self {
+        self.silence = Some(Silence { limit: Box::pin(sleep(limit)), heard });
+        self
+    }
+
+    /// Whether the first request is overdue.
+    fn is_overdue(&mut self, cx: &mut Context<'_>) -> bool {
+        self.silence = self.silence.take().filter(|silence| !silence.heard.load(Ordering::Relaxed));
+        self.silence.as_mut().is_some_and(|silence| silence.limit.as_mut().poll(cx).is_ready())
     }
 
     /// Passes an outcome on and keeps time while there is none.
@@ -36,6 +60,9 @@ impl<S> Guarded<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.is_overdue(cx) {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client asks nothing")));
+        }
         Pin::new(&mut self.inner).poll_read(cx, buf)
     }
 }
@@ -78,6 +105,35 @@ mod tests {
         let (near, _far) = tokio::io::duplex(4);
         let error = Guarded::new(near, Duration::from_millis(1)).write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_asks_nothing_is_over_however_it_trickles() {
+        let (near, mut far) = tokio::io::duplex(4);
+        let mut near =
+            Guarded::new(near, Duration::from_secs(3600)).heard_within(Duration::from_millis(1), Arc::default());
+        let reading = async {
+            let mut byte = [0];
+            loop {
+                if let Err(error) = near.read_exact(&mut byte).await {
+                    return error.kind();
+                }
+            }
+        };
+        let trickling = async { while far.write_all(b"x").await.is_ok() {} };
+        tokio::select! {
+            kind = reading => assert_eq!(kind, io::ErrorKind::TimedOut),
+            () = trickling => panic!("the other side was never given up"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_asked_may_be_silent() {
+        let (near, mut far) = tokio::io::duplex(4);
+        let heard = Arc::new(AtomicBool::new(true));
+        let mut near = Guarded::new(near, Duration::from_secs(3600)).heard_within(Duration::ZERO, heard);
+        far.write_all(b"x").await.unwrap();
+        assert_eq!(near.read_u8().await.unwrap(), b'x');
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use serve::{Limits, Mediation, Policy, ServeOptions, Server, Token};
+use serve::{Limits, Mediation, Policy, ServeOptions, Server, Tls, Token};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -25,6 +25,8 @@ pub(crate) enum ServeCommandError {
     Unguarded(IpAddr),
     /// The socket, a folder or a signal failed.
     Io(String, io::Error),
+    /// The certificate or its key cannot be used.
+    Tls(serve::TlsError),
     /// The daemon itself failed.
     Serve(serve::ServeError),
 }
@@ -39,6 +41,7 @@ impl std::fmt::Display for ServeCommandError {
                  --generate-token make one"
             ),
             Self::Io(what, error) => write!(f, "{what}: {error}"),
+            Self::Tls(error) => write!(f, "no TLS: {error}"),
             Self::Serve(error) => write!(f, "{error}"),
         }
     }
@@ -50,7 +53,7 @@ impl ServeCommandError {
     /// The exit status, as the help text lists them.
     pub(crate) fn status(&self) -> u8 {
         match self {
-            Self::Io(..) | Self::Serve(_) => 1,
+            Self::Io(..) | Self::Tls(_) | Self::Serve(_) => 1,
             Self::Usage(_) => 2,
             // `EX_CONFIG` of the BSD convention: not what a restart mends.
             Self::Unguarded(_) => 78,
@@ -78,7 +81,14 @@ impl From<AgentError> for ServeCommandError {
 pub(crate) async fn run(args: ServeArgs) -> Result<(), ServeCommandError> {
     let address = (args.hostname, args.port);
     let access = access::decide(&args.access, args.hostname)?;
-    let options = options(args, access.token)?;
+    let tls = match (&args.access.tls_cert, &args.access.tls_key) {
+        (Some(certificate), Some(key)) => Some(Tls::from_files(certificate, key).map_err(ServeCommandError::Tls)?),
+        _ => None,
+    };
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let renewing =
+        renewed(tls.clone()).map_err(|error| ServeCommandError::Io("cannot watch for signals".into(), error))?;
+    let options = options(args, access.token, tls)?;
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| ServeCommandError::Io(format!("cannot listen on {}:{}", address.0, address.1), error))?;
@@ -91,12 +101,15 @@ pub(crate) async fn run(args: ServeArgs) -> Result<(), ServeCommandError> {
         line(format_args!("turnd token {made}")).map_err(unsaid)?;
     }
     // Said only now: whoever waits for this line may call at once.
-    line(format_args!("turnd listens on http://{bound}")).map_err(unsaid)?;
-    server.run(ended).await;
+    line(format_args!("turnd listens on {scheme}://{bound}")).map_err(unsaid)?;
+    tokio::select! {
+        () = server.run(ended) => {}
+        () = renewing => {}
+    }
     Ok(())
 }
 
-fn options(args: ServeArgs, token: Option<Token>) -> Result<ServeOptions, ServeCommandError> {
+fn options(args: ServeArgs, token: Option<Token>, tls: Option<Tls>) -> Result<ServeOptions, ServeCommandError> {
     let own = own_program()?;
     let agent = Agent::parse(&args.agent, &own)?;
     let mode = args.transcript.unwrap_or(agent.mode);
@@ -110,6 +123,7 @@ fn options(args: ServeArgs, token: Option<Token>) -> Result<ServeOptions, ServeC
         },
         agent: agent.argv,
         token,
+        tls,
         require_auth: args.access.require_auth,
         allow_origins: args.access.allow_origin,
         limits: Limits {
@@ -161,6 +175,23 @@ fn workspace(given: Option<&Path>) -> Result<PathBuf, ServeCommandError> {
     let path = given.unwrap_or(Path::new("."));
     path.canonicalize()
         .map_err(|error| ServeCommandError::Io(format!("cannot use the workspace {}", path.display()), error))
+}
+
+/// Reads certificate and key again whenever SIGHUP asks for it. Without TLS the signal is left alone. It never ends.
+fn renewed(tls: Option<Tls>) -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut hangup = tls.is_some().then(|| signal(SignalKind::hangup())).transpose()?;
+    Ok(async move {
+        while let (Some(tls), Some(hangup)) = (&tls, &mut hangup) {
+            if hangup.recv().await.is_none() {
+                break;
+            }
+            match tls.reload() {
+                Ok(()) => tracing::info!("certificate and key are read again"),
+                Err(error) => tracing::error!(%error, "the old certificate goes on"),
+            }
+        }
+        std::future::pending().await
+    })
 }
 
 /// Resolves when the process is asked to end.

@@ -38,6 +38,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
             "subtle",
             "thiserror",
             "tokio",
+            "tokio-rustls",
             "tracing",
             "uuid",
         ],

@@ -30,6 +30,17 @@ fn help_reads_like_a_page_and_names_every_command() {
 }
 
 #[test]
+fn a_certificate_that_cannot_be_used_is_said_and_nothing_is_opened() {
+    let output = turnd(&["serve", "--port", "0", "--tls-cert", "/nowhere/cert.pem", "--tls-key", "/nowhere/key.pem"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(1), true), "{said}");
+    assert!(said.contains("/nowhere/cert.pem"), "{said}");
+    for half in ["--tls-cert", "--tls-key"] {
+        assert_eq!(turnd(&["serve", "--port", "0", half, "/nowhere/file.pem"]).status.code(), Some(2), "{half} alone");
+    }
+}
+
+#[test]
 fn a_bind_that_others_can_reach_without_a_token_is_refused() {
     let output = turnd(&["serve", "--port", "0", "--hostname", "0.0.0.0"]);
     assert_eq!(output.status.code(), Some(78));

@@ -73,6 +73,11 @@ impl Connection {
         self.stream.write_all(bytes).await.unwrap();
     }
 
+    /// The same, where the other side may have hung up already.
+    pub(crate) async fn try_send(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes).await;
+    }
+
     /// Sends `METHOD path`, header lines and a body. A `Host` header is added unless one is given.
     pub(crate) async fn ask(&mut self, line: &str, headers: &[(&str, &str)], body: &[u8]) {
         let mut text = format!("{line} HTTP/1.1\r\n");

@@ -29,6 +29,7 @@ pub(crate) fn options(store: &Path) -> ServeOptions {
         mode: Mode::Recorded,
         agent: vec!["scripted".into()],
         token: None,
+        tls: None,
         require_auth: false,
         allow_origins: Vec::new(),
         limits: Limits::default(),

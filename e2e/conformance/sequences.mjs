@@ -28,7 +28,12 @@ const PEER_DATA = {
   permission_already_resolved: "outcome.optionId outcome.outcome requestId sessionId",
 };
 /** What turnd adds to them. */
-const OURS = { turn_complete: "inputWritten", turn_cancelled: "inputWritten", turn_error: "inputWritten" };
+const OURS = {
+  turn_complete: "inputWritten",
+  turn_cancelled: "inputWritten",
+  turn_error: "inputWritten",
+  permission_resolved: "reason",
+};
 
 async function basicTurn(stage) {
   const { session, reader, prompt } = await begin(stage);
@@ -199,7 +204,7 @@ function story(events, names) {
     .filter((event) => event.id !== undefined && kind(event) !== "available_commands_update")
     .map((event) => {
       const { data } = event;
-      const word = data.update?.status ?? data.stopReason ?? data.state ?? data.code ?? data.reason ?? data.outcome?.outcome;
+      const word = data.update?.status ?? data.stopReason ?? data.state ?? data.code ?? data.outcome?.outcome ?? data.reason;
       return [kind(event), named.get(event.promptId) ?? "-", word].filter(Boolean).join(" ");
     });
   return lines.filter((line, n) => !(line.startsWith("agent_message_chunk") && line === lines[n - 1]));
@@ -210,7 +215,7 @@ function shapes(events) {
   const seen = new Set();
   for (const event of events) {
     const { data } = event;
-    const name = data.stopReason === "cancelled" && data.promptCancelled ? "turn_cancelled" : (data.reason ?? kind(event));
+    const name = data.stopReason === "cancelled" && data.promptCancelled ? "turn_cancelled" : data.reason in PEER_DATA ? data.reason : kind(event);
     if (!(name in PEER_DATA)) continue;
     const wanted = `${PEER_DATA[name]} ${OURS[name] ?? ""}`.trim().split(" ").sort();
     if (seen.has(name) && isDeepStrictEqual(paths(data), wanted)) continue;

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use serde_json::{Value, json};
 use serve::{Mediation, Policy};
 
-use crate::client::{Answer, Stream, until};
+use crate::client::{Answer, Connection, Stream, until};
 use crate::daemon::Daemon;
 
 /// A session whose agent waits for a decision.
@@ -29,7 +29,10 @@ fn under(policy: Policy) -> Mediation {
 
 /// A session under these rules, with so many clients beside the one that created it.
 async fn asked_under(mediation: Mediation, clients: usize) -> Asked {
-    let daemon = Daemon::with(|options| options.mediation = mediation).await;
+    asked_of(Daemon::with(|options| options.mediation = mediation).await, clients).await
+}
+
+async fn asked_of(daemon: Daemon, clients: usize) -> Asked {
     let created = daemon.post("/session", json!({ "sessionScope": "thread" })).await.json();
     let session = created["sessionId"].as_str().unwrap().to_owned();
     let mut stream = daemon.events(&session).await;
@@ -370,19 +373,58 @@ async fn a_cancel_while_a_question_is_open_resolves_it_and_ends_the_turn() {
 
 #[tokio::test]
 async fn a_close_resolves_what_is_open_before_the_session_says_goodbye() {
-    let mut asked = asked().await;
-    asked.daemon.hosts.behave(|host| host.slow_close = true);
-    let answer = asked.daemon.ask(&format!("DELETE /session/{}", asked.session), "").await;
-    assert_eq!(answer.status, 204);
-    let kinds = asked.stream.kinds_until("session_closed").await;
-    let place = |wanted: &str| kinds.iter().position(|kind| kind == wanted);
-    assert!(
-        place("permission_resolved").is_some() && place("permission_resolved") < place("session_closed"),
-        "{kinds:?}"
-    );
-    let gone = asked.vote(0, None, &selected("yes")).await;
-    assert_eq!(gone.verdict(), "404 session_not_found");
+    let daemon = Daemon::start().await;
+    daemon.hosts.behave(|host| host.slow_close = true);
+    let mut asked = asked_of(daemon, 0).await;
+    let mut closing = Connection::open(asked.daemon.address).await;
+    closing.ask(&format!("DELETE /session/{}", asked.session), &[], b"").await;
+    let resolved = asked.stream.until(&["permission_resolved"]).await;
+    let expected =
+        json!({ "requestId": asked.request, "outcome": { "outcome": "cancelled" }, "reason": "session_closed" });
+    assert_eq!(resolved["data"], expected);
+    for route in 0..2 {
+        assert_eq!(asked.decision(route).await["reason"], "session_closed");
+    }
+    asked.daemon.hosts.open_gate(1);
+    asked.stream.until(&["session_closed"]).await;
+    assert_eq!(closing.answer().await.status, 204);
+    assert_eq!(asked.vote(0, None, &selected("yes")).await.verdict(), "404 session_not_found");
     assert_eq!(asked.vote(1, None, &selected("yes")).await.verdict(), "404 permission_not_found");
+}
+
+#[tokio::test]
+async fn a_shutdown_resolves_what_is_open() {
+    let mut asked = asked().await;
+    asked.daemon.stop().await;
+    let resolved = asked.stream.until(&["permission_resolved"]).await;
+    assert_eq!(resolved["data"]["reason"], "daemon_shutdown");
+    assert_eq!(asked.stream.until(&["session_died"]).await["data"]["reason"], "daemon_shutdown");
+}
+
+#[tokio::test]
+async fn of_fifty_votes_at_once_one_decides_and_the_others_hear_how() {
+    let mut asked = asked().await;
+    let mut connections = Vec::new();
+    for _ in 0..50 {
+        connections.push(Connection::open(asked.daemon.address).await);
+    }
+    for (number, connection) in connections.iter_mut().enumerate() {
+        let vote = selected(if number % 2 == 0 { "yes" } else { "no" }).to_string();
+        let line = format!("POST {}", asked.paths()[number % 2]);
+        connection.ask(&line, &[("content-type", "application/json")], vote.as_bytes()).await;
+    }
+    let mut decisions = Vec::new();
+    for connection in &mut connections {
+        let answer = connection.answer().await;
+        if answer.status != 200 {
+            assert_eq!(answer.verdict(), "404 permission_already_decided");
+            decisions.push(answer.json()["decision"].clone());
+        }
+    }
+    assert_eq!(decisions.len(), 49);
+    let resolved = asked.stream.until(&["permission_resolved"]).await;
+    assert!(decisions.iter().all(|decision| decision["outcome"] == resolved["data"]["outcome"]), "{decisions:?}");
+    assert_eq!(asked.stream.until(&["turn_complete"]).await["data"]["stopReason"], "end_turn");
 }
 
 #[tokio::test]

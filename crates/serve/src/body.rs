@@ -9,7 +9,7 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use serde_json::value::RawValue;
 
-use crate::limits::{BODY_BYTES_MAX, BODY_READ_MS, BODY_TOTAL_MS, DRAIN_BYTES_MAX};
+use crate::limits::{BODY_BYTES_MAX, DRAIN_BYTES_MAX, Limits};
 use crate::refusal::Refusal;
 
 /// Keys that never reach anyone: they mean something to JavaScript objects.
@@ -25,7 +25,7 @@ pub(crate) type Fields<'a> = BTreeMap<String, &'a RawValue>;
 ///
 /// # Errors
 /// 413 above the limit, 415 for an encoding or a form, 408 when the sender stalls, 400 when the connection breaks.
-pub(crate) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes, Refusal>
+pub(crate) async fn read<B>(headers: &HeaderMap, body: B, limits: &Limits) -> Result<Bytes, Refusal>
 where
     B: hyper::body::Body<Data = Bytes> + Unpin,
 {
@@ -37,12 +37,13 @@ where
         let message = "Request body must not be encoded";
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_content_encoding", message));
     }
-    let reading = collect(headers, body);
-    let bytes = tokio::time::timeout(Duration::from_millis(BODY_TOTAL_MS), reading).await.map_err(|_| stalled())??;
+    let reading = collect(headers, body, Duration::from_millis(limits.body_read_ms));
+    let bytes =
+        tokio::time::timeout(Duration::from_millis(limits.body_total_ms), reading).await.map_err(|_| stalled())??;
     Ok(if is_json(headers) { mend_surrogates(bytes) } else { Bytes::new() })
 }
 
-async fn collect<B>(headers: &HeaderMap, mut body: B) -> Result<Bytes, Refusal>
+async fn collect<B>(headers: &HeaderMap, mut body: B, patience: Duration) -> Result<Bytes, Refusal>
 where
     B: hyper::body::Body<Data = Bytes> + Unpin,
 {
@@ -55,7 +56,7 @@ where
         // It would not be read to its end anyway.
         return Err(too_large_body());
     }
-    while let Some(chunk) = next_chunk(&mut body).await? {
+    while let Some(chunk) = next_chunk(&mut body, patience).await? {
         total += chunk.len();
         too_large |= total > BODY_BYTES_MAX;
         if too_large {
@@ -79,12 +80,12 @@ where
 }
 
 /// The next piece of data; trailers are skipped.
-async fn next_chunk<B>(body: &mut B) -> Result<Option<Bytes>, Refusal>
+async fn next_chunk<B>(body: &mut B, patience: Duration) -> Result<Option<Bytes>, Refusal>
 where
     B: hyper::body::Body<Data = Bytes> + Unpin,
 {
     loop {
-        let frame = tokio::time::timeout(Duration::from_millis(BODY_READ_MS), body.frame()).await;
+        let frame = tokio::time::timeout(patience, body.frame()).await;
         match frame.map_err(|_| stalled())? {
             None => return Ok(None),
             Some(Err(_)) => return Err(Refusal::bad_request("body_incomplete", "Request body ended early")),
@@ -197,7 +198,9 @@ mod tests {
     async fn read_as(media: &str, body: Vec<u8>) -> Result<Bytes, u16> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_str(media).unwrap());
-        read(&headers, Full::new(Bytes::from(body))).await.map_err(|refusal| refusal.status.as_u16())
+        read(&headers, Full::new(Bytes::from(body)), &Limits::default())
+            .await
+            .map_err(|refusal| refusal.status.as_u16())
     }
 
     #[test]

@@ -114,7 +114,7 @@ where
     B: hyper::body::Body<Data = Bytes> + Unpin,
 {
     let reads = head.method == Method::GET || head.method == Method::HEAD;
-    let bytes = if reads { Bytes::new() } else { body::read(&head.headers, body).await? };
+    let bytes = if reads { Bytes::new() } else { body::read(&head.headers, body, &app.options.limits).await? };
     let fields = body::fields(&bytes)?;
     let matched = app.router.find(&head.method, head.uri.path())?;
     let call = Call { app, head, fields, matched };

@@ -105,4 +105,38 @@ mod tests {
             assert!(client_id(Some(bad)).is_err());
         }
     }
+
+    /// Both doors to a file name: an id that a caller chooses, and one that a caller wants restored.
+    fn passes(id: &str) -> bool {
+        is_uuid(id) || is_file_id(&session_id(id))
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_id_that_passes_leads_out_of_the_folder_of_sessions_or_into_another_ones_file(
+            id in proptest::prop_oneof![
+                "[a-zA-Z0-9._%/\\\\ -]{0,12}",
+                "(\\.\\./|%2e|%2F|/|\\\\|\\.|a|\u{0}){0,6}",
+                "[a-z]{1,3}[.](ledger|jsonl|host|lock)",
+                "\\PC{0,40}",
+                "[0-9a-fA-F]{8}-[0-9a-f]{4}-[0-9][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}",
+            ],
+        ) {
+            let layout = crate::layout::Layout::new("/store".as_ref(), "/ws".as_ref());
+            let chats = std::path::Path::new("/store/projects/-ws/chats");
+            if passes(&id) {
+                for (path, folder, end) in [
+                    (layout.transcript(&id), chats.to_owned(), ".jsonl"),
+                    (layout.ledger(&id), chats.to_owned(), ".ledger.jsonl"),
+                    (layout.archived_transcript(&id), chats.join("archive"), ".jsonl"),
+                ] {
+                    proptest::prop_assert_eq!(path.parent(), Some(folder.as_path()));
+                    let name = path.file_name().unwrap().to_str().unwrap();
+                    proptest::prop_assert_eq!(name, format!("{id}{end}"));
+                    proptest::prop_assert!(name.len() < 255, "file systems take no longer name");
+                }
+                proptest::prop_assert!(!id.ends_with(".ledger"), "its transcript would be another session's ledger");
+            }
+        }
+    }
 }

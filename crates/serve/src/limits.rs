@@ -102,6 +102,10 @@ pub struct Limits {
     pub first_head_ms: u64,
     /// How long an open connection may be idle, or take for the next head, in milliseconds. An open stream is not idle.
     pub head_ms: u64,
+    /// How long a body may stay silent between two reads, in milliseconds.
+    pub body_read_ms: u64,
+    /// How long a whole body may take, in milliseconds.
+    pub body_total_ms: u64,
     /// Events one session keeps for replay.
     pub event_ring_size: usize,
     /// Bytes of history one load answer may carry.
@@ -118,6 +122,8 @@ impl Default for Limits {
             max_connections: 256,
             first_head_ms: FIRST_HEAD_READ_MS,
             head_ms: HEAD_READ_MS,
+            body_read_ms: BODY_READ_MS,
+            body_total_ms: BODY_TOTAL_MS,
             event_ring_size: 8_000,
             compacted_replay_max_bytes: 4 * 1024 * 1024,
             max_subscribers: 64,

@@ -106,6 +106,16 @@ impl Connection {
         tokio::time::timeout(PATIENCE, self.read_answer()).await.expect("no answer in time")
     }
 
+    /// An answer, if one is there already.
+    pub(crate) async fn poll_answer(&mut self) -> Option<Answer> {
+        let there = tokio::select! {
+            biased;
+            _ = self.stream.readable() => true,
+            () = tokio::task::yield_now() => !self.buffer.is_empty(),
+        };
+        if there { self.try_answer().await } else { None }
+    }
+
     async fn read_answer(&mut self) -> Option<Answer> {
         let head = self.head().await?;
         let length =

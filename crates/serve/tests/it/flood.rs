@@ -48,3 +48,39 @@ async fn an_open_stream_is_not_idle() {
     daemon.prompt(&session, "hello").await;
     stream.until(&["turn_complete"]).await;
 }
+
+/// The head of an admission whose body is announced and does not come.
+fn announced(session: &str) -> String {
+    format!(
+        "POST /session/{session}/prompt HTTP/1.1\r\nhost: localhost:PORT\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n"
+    )
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_is_told_and_admits_nothing() {
+    let daemon = Daemon::with(|options| options.limits.body_read_ms = 50).await;
+    let session = daemon.create().await;
+    let mut connection = Connection::open(daemon.address).await;
+    connection.send(announced(&session).replace("PORT", &daemon.address.port().to_string()).as_bytes()).await;
+    connection.send(br#"{"prompt":[{"type":"text","text":"half"}]"#).await;
+    assert_eq!(connection.answer().await.verdict(), "408 body_timeout");
+    assert!(connection.is_closed().await, "what still comes of the body must not be taken for a request");
+    let pending = daemon.get(&format!("/session/{session}/pending-prompts")).await;
+    assert_eq!(pending.json()["pendingPrompts"], serde_json::json!([]));
+}
+
+#[tokio::test]
+async fn a_body_that_trickles_has_an_end_too() {
+    let daemon = Daemon::with(|options| options.limits.body_total_ms = 100).await;
+    let session = daemon.create().await;
+    let mut connection = Connection::open(daemon.address).await;
+    let head = announced(&session).replace("PORT", &daemon.address.port().to_string()).replace("1000", "10000000");
+    connection.send(head.as_bytes()).await;
+    let verdict = loop {
+        connection.try_send(b" ").await;
+        if let Some(answer) = connection.poll_answer().await {
+            break answer.verdict();
+        }
+    };
+    assert_eq!(verdict, "408 body_timeout");
+}

@@ -11,6 +11,7 @@ mod peer;
 mod cold_load;
 mod deadlines;
 mod events;
+mod exposure;
 mod flood;
 mod idempotency;
 mod lifecycle;

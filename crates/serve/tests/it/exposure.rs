@@ -1,0 +1,48 @@
+//! What a stranger tries on a local port, and that none of it is admitted (demands, 37).
+
+use serde_json::json;
+
+use crate::daemon::Daemon;
+
+#[tokio::test]
+async fn what_a_stranger_sends_is_refused_before_anything_is_admitted() {
+    let daemon = Daemon::with(|options| {
+        options.token = serve::Token::new("secret").ok();
+        options.allow_origins = vec!["http://app.example".into()];
+    })
+    .await;
+    let bearer = ("authorization", "Bearer secret");
+    let thread = r#"{"sessionScope":"thread"}"#;
+    let created = daemon.ask_with("POST /session", &[bearer], thread).await.json();
+    let session = created["sessionId"].as_str().unwrap();
+    let body = json!({ "prompt": [{ "type": "text", "text": "mine coins" }] }).to_string();
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let (admit, create) = (format!("POST /session/{session}/prompt"), "POST /session".to_owned());
+    for (line, headers, expected) in [
+        (&admit, vec![bearer, ("origin", "http://evil.example")], "403 origin_not_allowed"),
+        (&admit, vec![bearer, ("origin", "null")], "403 origin_not_allowed"),
+        (&admit, vec![bearer, ("origin", "http://app.example.evil.example")], "403 origin_not_allowed"),
+        (&admit, vec![bearer, ("sec-fetch-site", "cross-site")], "403 origin_not_allowed"),
+        (&admit, vec![bearer, ("host", "evil.example")], "403 host_not_allowed"),
+        (&admit, vec![bearer, ("host", "127.0.0.1.evil.example:4170")], "403 host_not_allowed"),
+        (&admit, vec![bearer, form], "415 form_not_accepted"),
+        (&admit, vec![bearer, ("content-type", "text/plain")], "415 form_not_accepted"),
+        (&admit, vec![bearer, ("content-type", "multipart/form-data; boundary=x")], "415 form_not_accepted"),
+        (&admit, vec![], "401 unauthorized"),
+        (&format!("{admit}?token=secret"), vec![], "401 unauthorized"),
+        (&format!("{admit}?access_token=secret"), vec![], "401 unauthorized"),
+        (&admit, vec![("authorization", "Bearer secre")], "401 unauthorized"),
+        (&admit, vec![("authorization", "Bearer secrets")], "401 unauthorized"),
+        (&admit, vec![("authorization", "Basic c2VjcmV0")], "401 unauthorized"),
+        (&admit, vec![("x-qwen-token", "secret"), ("cookie", "token=secret")], "401 unauthorized"),
+        (&create, vec![bearer, ("origin", "http://evil.example")], "403 origin_not_allowed"),
+        (&create, vec![bearer, form], "415 form_not_accepted"),
+    ] {
+        let answer = daemon.ask_with(line, &headers, &body).await;
+        assert_eq!(answer.verdict(), expected, "{line} {headers:?}");
+        assert_eq!(answer.header("access-control-allow-origin"), None, "{line} {headers:?}");
+    }
+    assert_eq!(daemon.hosts.heard("session/prompt"), Vec::<serde_json::Value>::new());
+    assert_eq!(daemon.get("/health?deep=1").await.json()["sessions"], 1);
+    assert_eq!(daemon.ledger(session), "");
+}

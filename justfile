@@ -54,6 +54,7 @@ worlds count="20000" seed="0":
 # What qwen-code's own reconciliation and ours say of the same pairs of files: N generated ones, and the written cases.
 differential N="500" SEED="1":
     python3 -B e2e/differential.py {{N}} {{SEED}}
+    python3 -B e2e/wishes.py {{N}} {{SEED}}
 
 # What a verdict costs us and what a cold load costs qwen-code, on the same 100 MB session.
 load-cost:

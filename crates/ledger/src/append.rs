@@ -10,7 +10,8 @@ use crate::ledger::Durability;
 use crate::open::{self, Opened};
 use crate::record::Record;
 use crate::sealed::{self, Outcome, Place};
-use crate::wire;
+use crate::wire::Line;
+use crate::wish::Wish;
 
 /// Why a record was not appended, or not as safely as was asked.
 #[derive(Debug)]
@@ -138,6 +139,15 @@ impl Appender {
         self.write(records, None)
     }
 
+    /// Appends one wish, as safely as a record.
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Self::append).
+    pub fn append_wish(&mut self, wish: &Wish) -> Result<(), AppendError> {
+        self.write(slice::from_ref(wish), None)
+    }
+
     /// Appends as [`append_all`](Self::append_all), but only while the file is still `len_bytes` long.
     ///
     /// # Errors
@@ -147,11 +157,11 @@ impl Appender {
         self.write(records, Some(len_bytes))
     }
 
-    fn write(&mut self, records: &[Record], expected_bytes: Option<u64>) -> Result<(), AppendError> {
-        if records.is_empty() {
+    fn write(&mut self, lines: &[impl Line], expected_bytes: Option<u64>) -> Result<(), AppendError> {
+        if lines.is_empty() {
             return Ok(());
         }
-        self.encode(records)?;
+        self.encode(lines)?;
         for _ in 0..open::ATTEMPTS_MAX {
             let Kept { file, len_bytes: sealed_at_bytes } = self.open(expected_bytes)?;
             let place = Place { expected_bytes, sealed_at_bytes };
@@ -167,14 +177,14 @@ impl Appender {
         Err(open::comes_and_goes().into())
     }
 
-    fn encode(&mut self, records: &[Record]) -> Result<(), AppendError> {
+    fn encode(&mut self, lines: &[impl Line]) -> Result<(), AppendError> {
         self.sealed.clear();
         self.sealed.push('\n');
-        for record in records {
-            if !record.at_ms.is_finite() {
+        for line in lines {
+            if !line.is_dated() {
                 return Err(AppendError::TimeNotFinite);
             }
-            wire::push_line(&mut self.sealed, record);
+            line.push(&mut self.sealed);
             self.sealed.push('\n');
         }
         Ok(())

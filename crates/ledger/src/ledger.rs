@@ -6,6 +6,7 @@ use std::slice;
 use crate::append::{AppendError, Appender};
 use crate::read::{self, ReadError, Reading};
 use crate::record::Record;
+use crate::wish::Wish;
 
 /// Which failure an append that was answered with `Ok` survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +57,15 @@ impl Ledger {
     /// As [`append`](Self::append).
     pub fn append_all(&self, records: &[Record]) -> Result<(), AppendError> {
         self.appender().append_all(records)
+    }
+
+    /// Appends one wish, as safely as a record.
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Self::append).
+    pub fn append_wish(&self, wish: &Wish) -> Result<(), AppendError> {
+        self.appender().append_wish(wish)
     }
 
     /// Appends as [`append_all`](Self::append_all), but only while the file is still `len_bytes` long, which a

@@ -15,9 +15,11 @@ mod sealed;
 pub mod sidecar;
 mod text;
 mod wire;
+mod wish;
 
 pub use append::{AppendError, Appender};
 pub use ledger::{Durability, Ledger};
 pub use read::{ReadError, Reading};
 pub use record::{Fact, Record, Terminal};
 pub use reduction::{RECENT_TERMINALS_MAX, RECENT_WINDOW_BYTES, dangling, recent_terminals};
+pub use wish::Wish;

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use crate::json::is_white_space;
 use crate::record::Record;
+use crate::wire;
+use crate::wish::Wish;
 
 /// How much is asked of the file at once, in bytes: large enough that the calls do not count beside the parsing.
 const READ_BYTES: usize = 256 * 1024;
@@ -16,7 +18,9 @@ const READ_BYTES: usize = 256 * 1024;
 pub struct Reading {
     /// The records, in file order.
     pub records: Vec<Record>,
-    /// How many lines were neither blank nor a record. The cut first line of a tail is not among them.
+    /// The wishes, in file order, each with the number of records before it. See [`Reading::open_wishes`].
+    pub wishes: Vec<(usize, Wish)>,
+    /// How many lines were neither blank nor a record nor a wish. The cut first line of a tail is not among them.
     pub dropped_lines: usize,
     /// How long the file was when it was read, in bytes; for a tail too, the whole file. Any append changes it.
     pub len_bytes: u64,
@@ -105,8 +109,9 @@ fn collect(mut window: impl BufRead, first_line_is_cut: bool) -> io::Result<Read
         window.skip_until(b'\n')?;
     }
     while window.read_until(b'\n', &mut line)? > 0 {
-        match Record::parse(&line) {
-            Some(record) => reading.records.push(record),
+        match wire::parse_line(&line) {
+            Some(wire::Read::Record(record)) => reading.records.push(record),
+            Some(wire::Read::Wish(wish)) => reading.wishes.push((reading.records.len(), wish)),
             None if line.iter().all(|byte| is_white_space(*byte)) => {}
             None => reading.dropped_lines += 1,
         }

@@ -125,7 +125,10 @@ impl Record {
     ///
     /// As tolerant as a browser's `JSON.parse`: see the crate page for what that lets through.
     pub fn parse(line: &[u8]) -> Option<Self> {
-        wire::parse_line(line)
+        match wire::parse_line(line)? {
+            wire::Read::Record(record) => Some(record),
+            wire::Read::Wish(_) => None,
+        }
     }
 
     /// Whether this is an admission.

@@ -1,15 +1,56 @@
-//! The line of a record: its keys, their order, and what a reader makes of them.
+//! A line of the file: its keys, their order, and what a reader makes of them.
 
 use crate::json::{self, Value};
 use crate::number::push_number;
 use crate::record::{Fact, Record, Terminal};
 use crate::text::{Text, push_quoted};
+use crate::wish::Wish;
 
 /// The version of the format. A line with another one is not ours to read.
 const VERSION: f64 = 1.0;
 
 /// The word of an admission.
 const IN_FLIGHT: &str = "in_flight";
+
+/// The word of a wish. Older readers know no such state and drop the line.
+const CANCEL_REQUESTED: &str = "cancel_requested";
+
+/// What a line says.
+pub(crate) enum Read {
+    /// A fact.
+    Record(Record),
+    /// A wish.
+    Wish(Wish),
+}
+
+/// What can be appended as one line.
+pub(crate) trait Line {
+    /// Whether a reader would accept its time.
+    fn is_dated(&self) -> bool;
+
+    /// Appends the line, without LF.
+    fn push(&self, line: &mut String);
+}
+
+impl Line for Record {
+    fn is_dated(&self) -> bool {
+        self.at_ms.is_finite()
+    }
+
+    fn push(&self, line: &mut String) {
+        push_line(line, self);
+    }
+}
+
+impl Line for Wish {
+    fn is_dated(&self) -> bool {
+        self.at_ms.is_finite()
+    }
+
+    fn push(&self, line: &mut String) {
+        push_wish(line, self);
+    }
+}
 
 /// Appends the line of `record`, without LF, keys in the order of evidence rules, section 1.
 pub(crate) fn push_line(line: &mut String, record: &Record) {
@@ -26,8 +67,20 @@ pub(crate) fn push_line(line: &mut String, record: &Record) {
             push_optional(line, "stopReason", stop_reason.as_deref());
         }
     }
+    push_end(line, record.at_ms);
+}
+
+/// Appends the line of `wish`, without LF, its keys in the same order.
+pub(crate) fn push_wish(line: &mut String, wish: &Wish) {
+    line.push_str(r#"{"v":1"#);
+    push_text(line, "promptId", &wish.prompt_id);
+    push_text(line, "state", CANCEL_REQUESTED);
+    push_end(line, wish.at_ms);
+}
+
+fn push_end(line: &mut String, at_ms: f64) {
     line.push_str(r#","at":"#);
-    push_number(line, record.at_ms);
+    push_number(line, at_ms);
     line.push('}');
 }
 
@@ -42,11 +95,11 @@ fn push_text(line: &mut String, key: &str, text: &str) {
     push_quoted(line, text);
 }
 
-/// The record in `line`, or `None` when it is not one JSON object of a known shape.
-pub(crate) fn parse_line(line: &[u8]) -> Option<Record> {
+/// What `line` says, or `None` when it is not one JSON object of a known shape.
+pub(crate) fn parse_line(line: &[u8]) -> Option<Read> {
     let mut members = Members::default();
     json::members(line, |key, value| members.set(key, value)).ok()?;
-    members.into_record()
+    members.into_read()
 }
 
 /// What the line says under the keys we read, whatever its type.
@@ -78,14 +131,18 @@ impl<'a> Members<'a> {
         *slot = Some(value);
     }
 
-    fn into_record(self) -> Option<Record> {
+    fn into_read(self) -> Option<Read> {
         if number(&self.version)? != VERSION {
             return None;
         }
         let at_ms = number(&self.at).filter(|at_ms| at_ms.is_finite())?;
         let prompt_id = text(&self.prompt_id)?.decode();
-        let fact = self.into_fact()?;
-        Some(Record { prompt_id, at_ms, fact })
+        // A terminal on the same line wins, as it does for readers that know no wish.
+        let is_wish = text(&self.state).is_some_and(|state| state.is(CANCEL_REQUESTED));
+        match self.into_fact() {
+            Some(fact) => Some(Read::Record(Record { prompt_id, at_ms, fact })),
+            None => is_wish.then_some(Read::Wish(Wish { prompt_id, at_ms })),
+        }
     }
 
     /// An admission wins over a terminal on the same line: the prompt stays open, which is the closed reading.

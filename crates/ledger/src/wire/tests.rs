@@ -2,7 +2,7 @@ use super::*;
 
 /// The record of a line as our own writer puts it, or `-` when the line is dropped.
 fn reread(line: &[u8]) -> String {
-    parse_line(line).map_or("-".to_owned(), |record| record.to_line())
+    Record::parse(line).map_or("-".to_owned(), |record| record.to_line())
 }
 
 fn check(cases: &[(&str, &str)]) {
@@ -174,10 +174,51 @@ fn a_line_with_neither_word_is_dropped() {
 }
 
 #[test]
+fn a_wish_is_a_line_of_its_own_and_no_record() {
+    let wish = Wish::new("a\"b", 1_795_977_220_000);
+    let line = r#"{"v":1,"promptId":"a\"b","state":"cancel_requested","at":1795977220000}"#;
+    assert_eq!(wish.to_line(), line);
+    assert_eq!(Wish::parse(line.as_bytes()), Some(wish));
+    check_dropped(&[line]);
+    let admission = Record::in_flight("p", None, 5).to_line();
+    assert_eq!(Wish::parse(admission.as_bytes()), None);
+}
+
+#[test]
+fn a_wish_is_read_as_tolerantly_as_a_record() {
+    let p = Some(Wish::new("p", 5));
+    for line in [
+        r#"{"at":5.0,"promptId":"p","state":"cancel_requested","v":1e0}"#,
+        r#" {"v":1,"state":"in_flight","promptId":"p","state":"cancel_requested","at":5,"by":{"v":2}} "#,
+        r#"{"v":1,"promptId":"p","state":"cancel_requested","tailUuid":"u","terminal":"stopped","code":"c","at":5}"#,
+    ] {
+        assert_eq!(Wish::parse(line.as_bytes()), p, "{line}");
+    }
+    for line in [
+        r#"{"v":2,"promptId":"p","state":"cancel_requested","at":5}"#,
+        r#"{"v":1,"promptId":7,"state":"cancel_requested","at":5}"#,
+        r#"{"v":1,"promptId":"p","state":"cancel_requested","at":null}"#,
+        r#"{"v":1,"promptId":"p","state":"cancel_requested"}"#,
+        r#"{"v":1,"promptId":"p","state":"cancelRequested","at":5}"#,
+        r#"{"v":1,"promptId":"p","state":["cancel_requested"],"at":5}"#,
+        r#"{"v":1,"promptId":"p","terminal":"cancel_requested","at":5}"#,
+    ] {
+        assert_eq!(Wish::parse(line.as_bytes()), None, "{line}");
+    }
+}
+
+#[test]
+fn a_terminal_wins_over_a_wish_on_the_same_line() {
+    let line = r#"{"v":1,"promptId":"p","state":"cancel_requested","terminal":"completed","at":5}"#;
+    assert_eq!(Wish::parse(line.as_bytes()), None);
+    check(&[(line, r#"{"v":1,"promptId":"p","terminal":"completed","at":5}"#)]);
+}
+
+#[test]
 fn an_empty_or_foreign_marker_makes_an_admission_without_one() {
     for marker in ["\"\"", "5", "null", "[\"u\"]", "{}", "true"] {
         let line = format!(r#"{{"v":1,"promptId":"p","state":"in_flight","tailUuid":{marker},"at":5}}"#);
-        assert_eq!(parse_line(line.as_bytes()), Some(Record::in_flight("p", None, 5)), "{line}");
+        assert_eq!(Record::parse(line.as_bytes()), Some(Record::in_flight("p", None, 5)), "{line}");
     }
 }
 

@@ -48,6 +48,12 @@ fn described(name: &str) -> String {
     for record in &reading.records {
         writeln!(text, "record   {}", record.to_line()).unwrap();
     }
+    for (records_before, wish) in &reading.wishes {
+        writeln!(text, "wish     {} behind {records_before} records", wish.to_line()).unwrap();
+    }
+    for wish in reading.open_wishes() {
+        writeln!(text, "counts   {}", wish.to_line()).unwrap();
+    }
     for id in dangling(&reading.records) {
         writeln!(text, "dangling {id}").unwrap();
     }
@@ -86,6 +92,11 @@ fn a_damaged_file_of_version_one_says_what_is_left_of_it() {
 #[test]
 fn lines_of_a_newer_version_are_left_alone_and_counted() {
     check_described("v1-among-newer");
+}
+
+#[test]
+fn a_file_with_wishes_says_which_prompts_are_open_and_which_of_them_nobody_wants() {
+    check_described("v1-wishes");
 }
 
 #[test]

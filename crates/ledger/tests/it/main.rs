@@ -11,4 +11,5 @@ mod sidecars;
 mod synced;
 mod torn_tail;
 mod unchanged;
+mod wishes;
 mod writers;

@@ -16,6 +16,8 @@ pub(crate) enum Effect {
     RecordAdmission { prompt_id: PromptId, at_ms: u64 },
     /// Put the outcome on record, with this time.
     RecordTerminal { prompt_id: PromptId, terminal: Terminal, at_ms: u64 },
+    /// Put on record that a client wants the running prompt cancelled, with this time.
+    RecordWish { prompt_id: PromptId, at_ms: u64 },
     /// Answer whoever caused the step.
     Reply(Reply),
     /// Tell the readers.

@@ -2,7 +2,7 @@
 //!
 //! A [`Bridge`] is handed a connected pair of [`Streams`] for each session, greets the agent behind them, and gives out a
 //! [`Session`]: prompts are admitted to it, queued, dispatched one at a time, cancelled, removed and polled; its events are numbered
-//! and streamed; what the agent asks is put to the vote. Admissions and outcomes go to a [`PromptLedger`], which this crate only
+//! and streamed; what the agent asks is put to the vote. Admissions, wishes to cancel and outcomes go to a [`PromptLedger`], which this crate only
 //! declares.
 //!
 //! The pure half reads no clock, awaits nothing and spawns nothing. Read it in this order: `input.rs` (all that can happen),
@@ -54,7 +54,7 @@ pub use shell::{
     Bridge, CloseError, Detached, Kind, OpenError, OpenSession, Opened, Options, Session, Streams, Subscribe,
     SubscribeError, Subscription,
 };
-pub use sink::{Admission, Ending, PromptLedger};
+pub use sink::{Admission, Ending, PromptLedger, Wish};
 pub use status::{Status, TurnError};
 pub use terminal::{FlushOrigin, InputWritten, Terminal};
 pub use text::Clipped;

@@ -4,7 +4,7 @@
 //! [`Effect`]s in the order in which they are to be performed. The promises of the daemon are properties of that list:
 //!
 //! - *Written ahead*: an admission is on record before its receipt, and before the agent sees the prompt.
-//! - *Recorded before published*: an outcome is on record before anybody hears of it.
+//! - *Recorded before published*: an outcome is on record before anybody hears of it, and so is a client's wish to cancel.
 //! - *Exactly one terminal* for each admitted prompt, and it never changes.
 //! - *First in, first out*, and the agent never holds two unanswered prompts.
 //! - After a close, a kill, a lost channel or a shutdown nothing is dispatched.

@@ -17,6 +17,8 @@ pub(crate) struct Turn {
     pub(crate) started_at_ms: u64,
     /// The last sign of the agent.
     pub(crate) heard_at_ms: Option<u64>,
+    /// When a client's wish to cancel it went on record, by the ledger's time.
+    pub(crate) wished_at_ms: Option<u64>,
     /// When a cancel was written to the agent. It hears it once.
     pub(crate) cancelled_at_ms: Option<u64>,
     /// A client wants it to stop, and not only its caller's deadline.
@@ -39,6 +41,7 @@ impl Turn {
             entry,
             started_at_ms,
             heard_at_ms: None,
+            wished_at_ms: None,
             cancelled_at_ms: None,
             stop_wanted: false,
             removed: false,
@@ -105,6 +108,7 @@ impl Turn {
             state: PromptState::Running,
             started_at_ms: Some(self.started_at_ms),
             heard_at_ms: self.heard_at_ms,
+            cancel_requested_at_ms: self.wished_at_ms,
             input_written: InputWritten::Yes,
             ..self.entry.queued()
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bridge::{Admission, Ending, PromptLedger};
-use ledger::{Appender, Fact, Ledger, Record};
+use ledger::{AppendError, Appender, Fact, Ledger, Record, Wish};
 
 use crate::layout::Layout;
 use crate::limits::HELD_RECORDS_MAX;
@@ -25,11 +25,35 @@ pub(crate) struct LedgerSink {
     failures: AtomicU64,
 }
 
+/// What the ledger takes.
+enum Line {
+    /// A fact about a prompt.
+    Record(Record),
+    /// A client's wish to cancel one.
+    Wish(Wish),
+}
+
+impl Line {
+    fn append(&self, appender: &mut Appender) -> Result<(), AppendError> {
+        match self {
+            Self::Record(record) => appender.append(record),
+            Self::Wish(wish) => appender.append_wish(wish),
+        }
+    }
+
+    fn prompt_id(&self) -> &str {
+        match self {
+            Self::Record(record) => &record.prompt_id,
+            Self::Wish(wish) => &wish.prompt_id,
+        }
+    }
+}
+
 /// One session's open ledger.
 struct Book {
     appender: Appender,
     /// What could not be written yet, oldest first. Nothing overtakes it.
-    held: VecDeque<Record>,
+    held: VecDeque<Line>,
 }
 
 impl LedgerSink {
@@ -81,10 +105,10 @@ impl LedgerSink {
         lock(&self.books).retain(|session, book| live(session) || !lock(book).held.is_empty());
     }
 
-    fn write(&self, session: &str, record: Record) {
+    fn write(&self, session: &str, line: Line) {
         let book = self.book(session);
         let mut book = lock(&book);
-        self.settle(&mut book, Some(record));
+        self.settle(&mut book, Some(line));
     }
 
     fn book(&self, session: &str) -> Arc<Mutex<Book>> {
@@ -98,11 +122,11 @@ impl LedgerSink {
         book
     }
 
-    /// Appends what waits and then `record`; what the disk refuses waits on.
-    fn settle(&self, book: &mut Book, record: Option<Record>) {
+    /// Appends what waits and then `line`; what the disk refuses waits on.
+    fn settle(&self, book: &mut Book, line: Option<Line>) {
         while let Some(waiting) = book.held.front() {
             if !self.append(&mut book.appender, waiting) {
-                self.hold(book, record);
+                self.hold(book, line);
                 return;
             }
             book.held.pop_front();
@@ -110,36 +134,36 @@ impl LedgerSink {
                 tracing::info!("ledger is writable again; nothing waits any more");
             }
         }
-        let Some(record) = record else { return };
-        if !self.append(&mut book.appender, &record) {
-            self.hold(book, Some(record));
+        let Some(line) = line else { return };
+        if !self.append(&mut book.appender, &line) {
+            self.hold(book, Some(line));
         }
     }
 
-    /// Whether the record is in the file now.
-    fn append(&self, appender: &mut Appender, record: &Record) -> bool {
-        match appender.append(record) {
+    /// Whether the line is in the file now.
+    fn append(&self, appender: &mut Appender, line: &Line) -> bool {
+        match line.append(appender) {
             Ok(()) => true,
             Err(error) => {
                 self.failed(&error);
                 // It is in the file, only not certain to survive a power cut; written again it would be there twice.
-                matches!(error, ledger::AppendError::NotSynced(_))
+                matches!(error, AppendError::NotSynced(_))
             }
         }
     }
 
-    fn hold(&self, book: &mut Book, record: Option<Record>) {
-        let Some(record) = record else { return };
+    fn hold(&self, book: &mut Book, line: Option<Line>) {
+        let Some(line) = line else { return };
         if self.held.load(Ordering::Relaxed) >= HELD_RECORDS_MAX {
-            tracing::error!(prompt = record.prompt_id, "a ledger record is lost: too many wait for the disk already");
+            tracing::error!(prompt = line.prompt_id(), "a ledger record is lost: too many wait for the disk already");
             return;
         }
         self.held.fetch_add(1, Ordering::Relaxed);
-        book.held.push_back(record);
+        book.held.push_back(line);
     }
 
     /// Counts a failure; the first of a row is logged, the rest would only repeat it.
-    fn failed(&self, error: &ledger::AppendError) {
+    fn failed(&self, error: &AppendError) {
         self.failures.fetch_add(1, Ordering::Relaxed);
         if !self.degraded() {
             tracing::error!(%error, "ledger append failed; the record is held and tried again");
@@ -150,11 +174,18 @@ impl LedgerSink {
 impl PromptLedger for LedgerSink {
     fn admitted(&self, admission: &Admission<'_>) {
         let marker = transcript::tail_uuid(&self.layout.transcript(admission.session_id));
-        self.write(admission.session_id, Record::in_flight(admission.prompt_id, marker.as_deref(), admission.at_ms));
+        let record = Record::in_flight(admission.prompt_id, marker.as_deref(), admission.at_ms);
+        self.write(admission.session_id, Line::Record(record));
+    }
+
+    /// On a disk that takes nothing the wish waits like any fact, and the agent hears of it all the same: a cancel that a full
+    /// disk could stop would be worse than one that a crash can make forgotten.
+    fn cancel_wished(&self, wish: &bridge::Wish<'_>) {
+        self.write(wish.session_id, Line::Wish(Wish::new(wish.prompt_id, wish.at_ms)));
     }
 
     fn ended(&self, ending: &Ending<'_>) {
-        self.write(ending.session_id, terminal_record(ending));
+        self.write(ending.session_id, Line::Record(terminal_record(ending)));
     }
 }
 

@@ -146,6 +146,7 @@ pub(crate) struct Turn<'a> {
     silent_for_ms: Option<u64>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     waiting: Option<WaitingFor<'a>>,
+    cancel_requested_at: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -232,6 +233,7 @@ impl<'a> Turn<'a> {
             last_activity_at: prompt.heard_at_ms,
             silent_for_ms: prompt.silent_for_ms,
             waiting: prompt.waiting.as_ref().map(WaitingFor::permission),
+            cancel_requested_at: prompt.cancel_requested_at_ms,
             input_written: Some(prompt.input_written.as_str()),
             ..Self::default()
         }
@@ -259,6 +261,8 @@ impl<'a> Turn<'a> {
             started_at: ended.started_at_ms,
             ended_at: Some(ended.ended_at_ms),
             originator_client_id: ended.originator.as_deref(),
+            last_activity_at: None,
+            cancel_requested_at: None,
             stop_reason: ended.terminal.stop_reason(),
             agent_stop_reason,
             error,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Session;
 use crate::Reason;
-use crate::effect::{Reply, Step, Tell};
+use crate::effect::{Effect, Reply, Step, Tell};
 use crate::event::News;
 use crate::turn::Turn;
 
@@ -18,6 +18,7 @@ impl Session {
         if let Some(turn) = &mut self.turn {
             turn.stop_wanted = true;
         }
+        self.record_wish(step);
         match self.turn.as_ref().filter(|turn| !turn.over) {
             Some(turn) if turn.cancelled_at_ms.is_some() => {}
             Some(turn) => {
@@ -32,6 +33,16 @@ impl Session {
             }
         }
         step.reply(Reply::Done);
+    }
+
+    /// Puts on record, once, that a client wants the running prompt cancelled: before the agent or anybody else hears of it, so
+    /// that no crash in between makes it a prompt that somebody still waits for. What ends a turn for another reason, a
+    /// deadline, a close or a shutdown, has a terminal of its own.
+    fn record_wish(&mut self, step: &mut Step) {
+        let unwished = |turn: &&mut Turn| !turn.over && turn.wished_at_ms.is_none();
+        let Some(turn) = self.turn.as_mut().filter(unwished) else { return };
+        turn.wished_at_ms = Some(self.ledger_ms);
+        step.push(Effect::RecordWish { prompt_id: turn.entry.prompt_id.clone(), at_ms: self.ledger_ms });
     }
 
     /// Tells the agent once to stop, and decides for it what it may be waiting for.
@@ -65,7 +76,9 @@ impl Session {
         let Some(turn) = self.turn.as_mut().filter(running) else { return false };
         (turn.removed, turn.stop_wanted) = (true, true);
         let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
-        if turn.cancelled_at_ms.is_none() {
+        let cancel_is_news = turn.cancelled_at_ms.is_none();
+        self.record_wish(step);
+        if cancel_is_news {
             step.publish(Some(prompt_id.clone()), by, News::PromptCancelled { forward_failed: false });
         }
         step.publish(Some(prompt_id), originator, News::PendingCompleted { removed: true });

@@ -15,7 +15,7 @@ use crate::event::{Event, Exit};
 use crate::input::Input;
 use crate::limits::Timeouts;
 use crate::prompt::PromptId;
-use crate::{Admission, Clock, Ending, PromptLedger, outgoing, session, wire};
+use crate::{Admission, Clock, Ending, PromptLedger, Wish, outgoing, session, wire};
 
 /// Everything that one live session is.
 pub(super) struct Live {
@@ -102,6 +102,9 @@ impl Live {
                     let (session_id, prompt_id) = (self.id.as_str(), &*prompt_id);
                     self.ledger.ended(&Ending { session_id, prompt_id, terminal: &terminal, at_ms });
                     endings += 1;
+                }
+                Effect::RecordWish { prompt_id, at_ms } => {
+                    self.ledger.cancel_wished(&Wish { session_id: &self.id, prompt_id: &prompt_id, at_ms });
                 }
                 Effect::Reply(answer) => reply = Some(answer),
                 Effect::Publish(event) => self.publish(state, &event, at_ms),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bridge::limits::{Limits, Timeouts};
 use bridge::{
     Admission, Bridge, Clock, Ending, Frame, Kind, Mediation, OpenSession, Opened, Options, Prompt, PromptLedger,
-    Session, Subscribe, Subscription,
+    Session, Subscribe, Subscription, Wish,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -34,6 +34,10 @@ impl Ledger {
 impl PromptLedger for Ledger {
     fn admitted(&self, admission: &Admission<'_>) {
         self.lines.lock().push(format!("{} in_flight", admission.prompt_id));
+    }
+
+    fn cancel_wished(&self, wish: &Wish<'_>) {
+        self.lines.lock().push(format!("{} cancel_requested", wish.prompt_id));
     }
 
     fn ended(&self, ending: &Ending<'_>) {

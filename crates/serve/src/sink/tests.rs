@@ -25,6 +25,10 @@ impl World {
         self.sink.ended(&Ending { session_id: "s", prompt_id, terminal, at_ms });
     }
 
+    fn wish(&self, prompt_id: &str, at_ms: u64) {
+        self.sink.cancel_wished(&bridge::Wish { session_id: "s", prompt_id, at_ms });
+    }
+
     fn lines(&self) -> String {
         std::fs::read_to_string(self.sink.layout.ledger("s")).unwrap_or_default()
     }
@@ -47,11 +51,13 @@ fn completed() -> bridge::Terminal {
 fn each_fact_is_the_line_that_the_format_asks_for() {
     let world = World::new();
     world.admit("a", 1);
+    world.wish("a", 1);
     world.end("a", &completed(), 2);
     world.end("b", &bridge::Terminal::Cancelled { agent_stop_reason: Some("end_turn".into()) }, 3);
     world.end("c", &bridge::Terminal::Error { message: "m".into(), code: Some("-32603".into()) }, 4);
     world.end("d", &bridge::Terminal::Error { message: "m".into(), code: None }, 5);
     let expected = r#"{"v":1,"promptId":"a","state":"in_flight","at":1}
+{"v":1,"promptId":"a","state":"cancel_requested","at":1}
 {"v":1,"promptId":"a","terminal":"completed","stopReason":"end_turn","at":2}
 {"v":1,"promptId":"b","terminal":"cancelled","at":3}
 {"v":1,"promptId":"c","terminal":"error","code":"-32603","at":4}
@@ -86,6 +92,21 @@ fn what_the_disk_refuses_is_held_and_written_later_in_order() {
     assert_eq!(order, ["a", "a", "b"]);
     assert!(!world.sink.degraded());
     assert!(world.sink.has_room("s"));
+}
+
+#[test]
+fn a_wish_that_the_disk_refuses_waits_between_its_admission_and_its_end() {
+    let world = World::new();
+    world.block();
+    world.admit("a", 1);
+    world.wish("a", 2);
+    world.end("a", &bridge::Terminal::Cancelled { agent_stop_reason: None }, 3);
+    assert_eq!(world.sink.held.load(Ordering::Relaxed), 3);
+    world.unblock();
+    world.sink.retry_held();
+    let words: Vec<_> = world.lines().lines().map(|line| line.split('"').nth(9).unwrap().to_owned()).collect();
+    assert_eq!(words, ["in_flight", "cancel_requested", "cancelled"]);
+    assert!(!world.sink.degraded());
 }
 
 #[test]

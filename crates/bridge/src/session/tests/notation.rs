@@ -222,6 +222,7 @@ pub(super) fn word(effect: &Effect) -> String {
     match effect {
         Effect::RecordAdmission { prompt_id, .. } => format!("record {prompt_id}"),
         Effect::RecordTerminal { prompt_id, terminal, .. } => format!("record {prompt_id} {}", terminal_word(terminal)),
+        Effect::RecordWish { prompt_id, .. } => format!("wish {prompt_id}"),
         Effect::Reply(reply) => reply_word(reply),
         Effect::Publish(event) => event_word(event),
         Effect::Tell(tell) => format!("> {}", tell_word(tell)),

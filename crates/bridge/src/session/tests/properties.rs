@@ -1,6 +1,6 @@
 //! The promises of a session as properties of its list of effects, under random scripts.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proptest::prelude::*;
 
@@ -26,6 +26,8 @@ pub(super) struct Model {
     pub(super) receipts: Vec<String>,
     /// The host was asked for another agent and has not answered.
     replacing: bool,
+    /// Prompts whose cancel a client wished.
+    wished: BTreeSet<String>,
     /// A close, a kill, a loss or a shutdown has happened.
     ending: bool,
     streams_ended: bool,
@@ -96,6 +98,13 @@ impl Model {
                 self.waiting.retain(|waiting| **waiting != **prompt_id);
                 let first = self.recorded.insert(prompt_id.to_string(), terminal.clone());
                 assert_eq!(first, None, "{prompt_id} recorded twice");
+            }
+            Effect::RecordWish { prompt_id, at_ms } => {
+                self.dated(*at_ms);
+                assert!(!self.ending, "{prompt_id} wished cancelled at the end");
+                assert_eq!(self.held.as_deref(), Some(&**prompt_id), "a wish for what does not run");
+                assert!(!self.recorded.contains_key(&**prompt_id), "a wish for what is over");
+                assert!(self.wished.insert(prompt_id.to_string()), "{prompt_id} wished cancelled twice");
             }
             Effect::Publish(event) => {
                 assert!(!self.streams_ended, "published after the end of the streams: {}", word(&effect));
@@ -206,6 +215,22 @@ proptest! {
         prop_assert!(model.count("> cancel") <= model.count("> prompt"), "a turn hears of its cancel once");
         prop_assert_eq!(model.count("closed") + model.count("died"), 1, "the session says once that it is over");
         prop_assert!(model.count("> close") <= 1);
+    }
+
+    #[test]
+    fn a_clients_cancel_is_on_record_before_the_agent_or_a_reader_hears_of_it(
+        script in prop::collection::vec(statement(), 0..40),
+    ) {
+        let mut play = Play::new();
+        for statement in &script {
+            let words: Vec<_> = play.act(statement).iter().map(word).collect();
+            let place = |wanted: &str| words.iter().position(|word| word.starts_with(wanted));
+            let is_clients = statement == "cancel" || statement.starts_with("remove");
+            prop_assert!(is_clients || place("wish").is_none(), "{}: {:?}", statement, words);
+            if let Some(told) = place("> cancel").filter(|_| is_clients) {
+                prop_assert!(place("wish").is_some_and(|wish| wish == 0 && wish < told), "{}: {:?}", statement, words);
+            }
+        }
     }
 
     #[test]

@@ -37,10 +37,48 @@ fn a_queue_holds_five_and_a_removed_prompt_frees_its_slot_at_once() {
 fn a_cancel_is_written_once_and_decides_the_outcome() {
     check(&[
         ("admit A", "record A, receipt A, echo A, > prompt A"),
-        ("cancel", "cancel A, > cancel, ok"),
+        ("cancel", "wish A, cancel A, > cancel, ok"),
         ("cancel", "ok"),
         ("settle A end_turn", "record A cancelled, complete A cancelled"),
     ]);
+}
+
+#[test]
+fn the_wish_to_cancel_is_on_record_once_before_anybody_hears_of_it() {
+    let begun = [
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("admit B", "record B, receipt B, added B"),
+        ("cancel", "wish A, cancel A, > cancel, ok"),
+        ("remove A", "taken A, removed true"),
+        ("cancel", "ok"),
+    ];
+    check(
+        &[
+            &begun[..],
+            &[("settle A cancelled", "record A cancelled, complete A cancelled, started B, echo B, > prompt B")],
+        ]
+        .concat(),
+    );
+    // The next one's is its own.
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("cancel", "wish A, cancel A, > cancel, ok"),
+        ("settle A end_turn", "record A cancelled, complete A cancelled"),
+        ("cancel", "cancel, ok"),
+        ("admit B", "record B, receipt B, echo B, > prompt B"),
+        ("remove B", "wish B, cancel B, taken B, > cancel, removed true"),
+    ]);
+}
+
+#[test]
+fn what_no_client_wished_is_not_on_record_as_a_wish() {
+    check(&[
+        ("admit A 10", "record A, receipt A, echo A, > prompt A"),
+        ("wait 10", "record A error prompt_deadline_exceeded, error A prompt_deadline_exceeded, cancel A, > cancel"),
+        ("cancel", "cancel, ok"),
+        ("remove A", "removed false"),
+    ]);
+    check(&[("admit A", "record A, receipt A, echo A, > prompt A"), ("close", "ok, > cancel"), ("cancel", "closing")]);
 }
 
 #[test]
@@ -60,7 +98,7 @@ fn a_cancel_after_the_end_of_its_prompt_does_nothing_to_the_next() {
 fn the_host_knows_better_than_a_cancel_and_than_the_agent() {
     check(&[
         ("admit A", "record A, receipt A, echo A, > prompt A"),
-        ("cancel", "cancel A, > cancel, ok"),
+        ("cancel", "wish A, cancel A, > cancel, ok"),
         ("host A completed end_turn", "record A completed end_turn, complete A end_turn"),
         ("admit B", "record B, receipt B, echo B, > prompt B"),
         ("host B cancelled end_turn", "record B cancelled, complete B cancelled"),
@@ -71,10 +109,10 @@ fn the_host_knows_better_than_a_cancel_and_than_the_agent() {
 fn an_error_after_a_cancel_is_a_cancelled_turn_unless_it_is_the_hosts() {
     check(&[
         ("admit A", "record A, receipt A, echo A, > prompt A"),
-        ("cancel", "cancel A, > cancel, ok"),
+        ("cancel", "wish A, cancel A, > cancel, ok"),
         ("fail A", "record A cancelled, complete A cancelled"),
         ("admit B", "record B, receipt B, echo B, > prompt B"),
-        ("cancel", "cancel B, > cancel, ok"),
+        ("cancel", "wish B, cancel B, > cancel, ok"),
         ("hostfail B", "record B error transcript_unwritable, error B transcript_unwritable"),
     ]);
 }
@@ -92,10 +130,10 @@ fn a_running_prompt_that_is_removed_leaves_the_list_at_once_and_ends_when_it_set
     check(&[
         ("admit A", "record A, receipt A, echo A, > prompt A"),
         ("admit B", "record B, receipt B, added B"),
-        ("remove A", "cancel A, taken A, > cancel, removed true"),
+        ("remove A", "wish A, cancel A, taken A, > cancel, removed true"),
         ("remove A", "removed false"),
         ("settle A cancelled", "record A cancelled, complete A cancelled, started B, echo B, > prompt B"),
-        ("cancel", "cancel B, > cancel, ok"),
+        ("cancel", "wish B, cancel B, > cancel, ok"),
         ("remove B", "taken B, removed true"),
         ("settle B cancelled", "record B cancelled, complete B cancelled"),
     ]);
@@ -171,7 +209,7 @@ fn an_expired_prompt_says_which_clock_ran_out_and_what_it_did() {
 fn a_deadline_after_a_cancel_does_not_cancel_again() {
     check(&[
         ("admit A 100", "record A, receipt A, echo A, > prompt A"),
-        ("cancel", "cancel A, > cancel, ok"),
+        ("cancel", "wish A, cancel A, > cancel, ok"),
         ("wait 100", "record A error prompt_deadline_exceeded, error A prompt_deadline_exceeded"),
     ]);
 }
@@ -193,7 +231,7 @@ fn a_cancel_resolves_what_the_turn_waits_for_and_refuses_what_it_asks_then() {
     check(&[
         ("admit A", "record A, receipt A, echo A, > prompt A"),
         ("ask q", "ask q"),
-        ("cancel", "cancel A, > cancel, > verdict q cancelled, resolved q cancelled prompt_cancelled, ok"),
+        ("cancel", "wish A, cancel A, > cancel, > verdict q cancelled, resolved q cancelled prompt_cancelled, ok"),
         ("ask p", "> verdict p cancelled"),
     ]);
 }

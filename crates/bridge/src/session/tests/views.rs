@@ -154,6 +154,16 @@ fn silence_is_counted_from_the_last_sign_in_this_turn_or_from_its_dispatch() {
 }
 
 #[test]
+fn a_prompt_that_a_client_cancelled_shows_since_when() {
+    let since = |script: &str| after(script).turn(None).live.unwrap().cancel_requested_at_ms;
+    assert_eq!(since("admit A; wait 50"), None);
+    assert_eq!(since("admit A; wait 50; cancel; wait 50; cancel"), Some(50));
+    assert_eq!(since("admit A; wait 50; remove A; wait 50"), Some(50));
+    assert_eq!(since("admit A; wait 50; close; wait 50"), None, "nobody cancelled it");
+    assert_eq!(since("admit A; cancel; admit B; settle A end_turn"), None, "another one was cancelled");
+}
+
+#[test]
 fn texts_are_kept_by_outcome() {
     let ended = |script: &str| after(script).turn(Some("A")).overlay.unwrap();
     let text = |clipped: Option<Clipped>| clipped.map(|clipped| clipped.text);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use attribution::{
     Basis, DAEMON_LOST, Evidence, RECONSTRUCTED, Session, Settled, Verdict, Withheld, explain, judge, plan, report,
 };
-use ledger::{Durability, Fact, Ledger, Record, Terminal, dangling};
+use ledger::{Durability, Fact, Ledger, Reading, Record, Terminal, dangling};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use serde_json::Value;
 use transcript::Transcript;
@@ -30,10 +30,11 @@ fuzz_target!(|input: &[u8]| {
     let plain = PlainFile::read(transcript_bytes);
     let (session_id, workspace) = owner(&transcript, plain.as_ref());
     let session = Session { ledger: &ledger, transcript: &transcript, session_id: &session_id, workspace: &workspace };
-    let records = ledger.read().expect("a regular file is read").records;
+    let reading = ledger.read().expect("a regular file is read");
+    let records = reading.records.clone();
     let verdict = plan(&session).verdict;
-    check_sense(&records, &verdict, plain.as_ref());
-    check_windows(&records, &session, &verdict, plain.as_ref(), trial.windows);
+    check_sense(&reading, &verdict, plain.as_ref());
+    check_windows(&reading, &session, &verdict, plain.as_ref(), trial.windows);
     check_explanation(&session, &verdict);
     check_race(&session, ledger_bytes);
     write(ledger.path(), ledger_bytes);
@@ -57,9 +58,11 @@ fn owner(transcript: &Path, plain: Option<&PlainFile>) -> (String, PathBuf) {
     (session_id.unwrap_or_else(|| "s1".to_owned()), cwd.unwrap_or_else(|| "/ws".to_owned()).into())
 }
 
-/// Only what is open is settled, each once: by a result with its own id, or, and that at most one, by inference.
-fn check_sense(records: &[Record], verdict: &Verdict, plain: Option<&PlainFile>) {
-    let open = dangling(records);
+/// Only what is open is settled, each once: by a result with its own id, or, and that at most one, by inference. Only what
+/// somebody wished cancelled is so by inference, and nothing else is said of it.
+fn check_sense(reading: &Reading, verdict: &Verdict, plain: Option<&PlainFile>) {
+    let open = dangling(&reading.records);
+    let wishes = reading.open_wishes();
     assert_eq!(open.is_empty(), verdict.withheld == Some(Withheld::NoDangling));
     let mut inferred = 0;
     for settled in &verdict.settled {
@@ -68,9 +71,12 @@ fn check_sense(records: &[Record], verdict: &Verdict, plain: Option<&PlainFile>)
         let said = (*terminal, code.as_deref(), stop_reason.as_deref());
         match settled.basis {
             Basis::TurnResult => assert!(plain.is_none_or(|plain| is_told(plain, &settled.prompt_id, *terminal))),
+            Basis::Wish => assert_eq!(said, (Terminal::Cancelled, None, None)),
             Basis::Answer => assert_eq!(said, (Terminal::Completed, None, Some(RECONSTRUCTED))),
             _ => assert_eq!(said, (Terminal::Interrupted, Some(DAEMON_LOST), None)),
         }
+        let is_wished = wishes.iter().any(|wish| wish.prompt_id == settled.prompt_id);
+        assert!(settled.basis == Basis::TurnResult || is_wished == (settled.basis == Basis::Wish), "{settled:?}");
         inferred += usize::from(settled.basis != Basis::TurnResult);
     }
     assert!(inferred <= 1 && (inferred == 0 || verdict.settled.len() == 1), "identity never adds an inferred ending");
@@ -90,23 +96,24 @@ fn is_told(plain: &PlainFile, prompt_id: &str, terminal: Terminal) -> bool {
 /// The whole file gives the verdict that was planned, and so does a bounded reading of a file that is tame. Where the
 /// clock stepped back it may withhold more, or not see a compression: that is looked for by its clock as far as was read.
 fn check_windows(
-    records: &[Record],
+    reading: &Reading,
     session: &Session<'_>,
     planned: &Verdict,
     plain: Option<&PlainFile>,
     windows: [u64; 2],
 ) {
+    let (records, wishes) = (&reading.records[..], reading.open_wishes());
     let admissions = attribution::open_admissions(records);
     let open = || transcript::open(session.transcript, session.session_id, session.workspace).ok();
     let judged = |window_bytes| {
         let gather = |transcript| Evidence::gather(&transcript, session.session_id, &admissions, window_bytes);
         let evidence = open().and_then(gather);
-        let verdict = judge(records, evidence.as_ref());
+        let verdict = judge(records, &wishes, evidence.as_ref());
         if evidence.is_none_or(|evidence| !evidence.is_disputed) {
             return verdict;
         }
         let undisputed = open().map(Transcript::leaving_out_disputed).and_then(gather);
-        agreed(verdict, &judge(records, undisputed.as_ref()))
+        agreed(verdict, &judge(records, &wishes, undisputed.as_ref()))
     };
     if !admissions.is_empty() {
         assert_eq!(judged(u64::MAX), *planned);

@@ -16,8 +16,14 @@ use turnd_attribution::strategies::{Residual, Rules, SESSION_ID, WORKSPACE, Worl
 use turnd_attribution::{Session, Verdict, plan};
 
 /// The rules in which no verdict may be wrong.
-const CLOSED: [(&str, Rules); 3] =
-    [("stamped", Rules::STAMPED), ("stamped, lossy", Rules::STAMPED_LOSSY), ("unstamped", Rules::UNSTAMPED)];
+const CLOSED: [(&str, Rules); 6] = [
+    ("stamped", Rules::STAMPED),
+    ("stamped, lossy", Rules::STAMPED_LOSSY),
+    ("unstamped", Rules::UNSTAMPED),
+    ("stamped, wishes", Rules::STAMPED.with_wishes()),
+    ("stamped, lossy, wishes", Rules::STAMPED_LOSSY.with_wishes()),
+    ("unstamped, wishes", Rules::UNSTAMPED.with_wishes()),
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);

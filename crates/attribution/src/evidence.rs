@@ -203,6 +203,12 @@ impl Evidence {
         self.foreign(admission).is_some()
     }
 
+    /// Whether the last question of the branch, of whatever kind, is the admission's own and was written behind it.
+    #[must_use]
+    pub fn asks_last(&self, admission: &Admission) -> bool {
+        self.last_turn.is_stamped_with(&admission.prompt_id) && self.shows_own_prompt(admission)
+    }
+
     /// What makes the turn at the end of the branch another's than the admission's.
     pub(crate) fn foreign(&self, admission: &Admission) -> Option<Foreign<'_>> {
         self.last_turn.foreign(&admission.prompt_id, self.shows_own_prompt(admission))

@@ -2,11 +2,12 @@
 //!
 //! Pure. The checks stand in the order of evidence rules, section 4, and the first one that fails names the reason.
 
-use ledger::{Fact, Record, Terminal};
+use ledger::{Fact, Record, Terminal, Wish};
 use transcript::{History, Interruption, Kind, Message, TurnResult, TurnState, classify};
 
 use crate::admission::{Admission, ended_ids, open_admissions};
 use crate::evidence::Evidence;
+use crate::wished;
 use crate::withheld::Withheld;
 
 /// The code of a prompt whose daemon was lost in the middle of its turn.
@@ -40,6 +41,8 @@ pub enum Basis {
     OpenCall,
     /// The same, of a call that nobody could have answered, because it has no id.
     CallWithoutId,
+    /// One of the last three, of a prompt whose cancel was wished.
+    Wish,
 }
 
 /// What is to be said of the open prompts of a session.
@@ -51,9 +54,10 @@ pub struct Verdict {
     pub withheld: Option<Withheld>,
 }
 
-/// Judges the open prompts of a ledger. `evidence` is none when no transcript loads.
+/// Judges the open prompts of a ledger. `wishes` are those that count ([`ledger::Reading::open_wishes`]), `evidence` is none when
+/// no transcript loads.
 #[must_use]
-pub fn judge(records: &[Record], evidence: Option<&Evidence>) -> Verdict {
+pub fn judge(records: &[Record], wishes: &[&Wish], evidence: Option<&Evidence>) -> Verdict {
     let admissions = open_admissions(records);
     if admissions.is_empty() {
         return Verdict { settled: Vec::new(), withheld: Some(Withheld::NoDangling) };
@@ -66,9 +70,15 @@ pub fn judge(records: &[Record], evidence: Option<&Evidence>) -> Verdict {
             None => open.push(admission),
         }
     }
+    if open.len() > 1
+        && let Some((place, cancelled)) = wished::among_several(records, wishes, &open, evidence, &settled)
+    {
+        settled.push(cancelled);
+        open.remove(place);
+    }
     let inferred = match open[..] {
         [] => return Verdict { settled, withheld: None },
-        [target] => infer(records, target, evidence, &settled),
+        [target] => infer(records, target, evidence, &settled).and_then(|inferred| wished::heeded(inferred, wishes)),
         _ => Err(Withheld::SeveralDangling),
     };
     match inferred {
@@ -101,6 +111,16 @@ fn infer(
     if last_open_admission(records).is_none_or(|last| last.prompt_id != target.prompt_id) {
         return Err(Withheld::AttributionGuard);
     }
+    infer_turn(records, target, evidence, settled)
+}
+
+/// Judges a prompt as if the end of the transcript were its turn's, unless something speaks against that.
+pub(crate) fn infer_turn(
+    records: &[Record],
+    target: &Admission,
+    evidence: Option<&Evidence>,
+    settled: &[Settled],
+) -> Result<Settled, Withheld> {
     let evidence = evidence.ok_or(Withheld::NoTranscript)?;
     check_position(records, target, evidence)?;
     check_time(records, target, evidence, settled)?;
@@ -221,13 +241,14 @@ fn last_is_answer(history: &History, evidence: &Evidence, target: &Admission) ->
 
 impl Basis {
     /// The terminal of a prompt that is judged by what the end of the transcript looks like.
-    fn fact(self) -> Fact {
+    pub(crate) fn fact(self) -> Fact {
         match self {
             Self::TurnResult | Self::Answer => Fact::Terminal {
                 terminal: Terminal::Completed,
                 code: None,
                 stop_reason: Some(RECONSTRUCTED.to_owned()),
             },
+            Self::Wish => Fact::Terminal { terminal: Terminal::Cancelled, code: None, stop_reason: None },
             Self::OpenPrompt | Self::OpenCall | Self::CallWithoutId => Fact::Terminal {
                 terminal: Terminal::Interrupted,
                 code: Some(DAEMON_LOST.to_owned()),
@@ -241,7 +262,7 @@ impl Basis {
     pub fn evidence(self) -> &'static str {
         match self {
             Self::TurnResult => "turn_result",
-            Self::Answer | Self::OpenPrompt | Self::OpenCall | Self::CallWithoutId => "inferred",
+            Self::Answer | Self::OpenPrompt | Self::OpenCall | Self::CallWithoutId | Self::Wish => "inferred",
         }
     }
 }

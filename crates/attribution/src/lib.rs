@@ -12,6 +12,8 @@ mod judge;
 mod reconcile;
 #[cfg(feature = "strategies")]
 pub mod strategies;
+mod unresolved;
+mod wished;
 mod withheld;
 
 pub use admission::{Admission, open_admissions};
@@ -19,4 +21,5 @@ pub use evidence::{Evidence, Write};
 pub use explain::{Explanation, Report, Standing, explain, printable, printable_path, report};
 pub use judge::{Basis, DAEMON_LOST, RECONSTRUCTED, Settled, Verdict, judge};
 pub use reconcile::{Plan, Reconciliation, Session, plan, reconcile};
+pub use unresolved::Unresolved;
 pub use withheld::Withheld;

@@ -2,13 +2,17 @@
 
 use std::path::Path;
 
-use ledger::{AppendError, Ledger, Reading, Record};
+use ledger::{AppendError, Ledger, Reading, Record, Wish};
 use transcript::{Transcript, WINDOW_BYTES};
 
 use crate::admission::{Admission, open_admissions};
 use crate::evidence::{Evidence, Met};
 use crate::judge::{Basis, Settled, Verdict, judge};
 use crate::withheld::Withheld;
+
+/// The latest time of a wish that an ending is dated by, in epoch milliseconds: the year 5138. It keeps the ending within the
+/// numbers that every reader holds exactly.
+const WISH_MS_MAX: f64 = 1e14;
 
 /// The session whose open prompts are judged.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +36,8 @@ pub struct Plan {
     pub verdict: Verdict,
     /// When the transcript was last written visibly, in epoch milliseconds, as far as it says so. Where something stays
     /// open, no ending of this plan gets an earlier time: what is said in the transcript was said before that ending, also
-    /// when the clock was set back since, and must not look later than it to whoever judges the rest.
+    /// when the clock was set back since, and must not look later than it to whoever judges the rest. The same of an ending
+    /// that a wish decided, which is not before that wish either.
     pub not_before_ms: u64,
 }
 
@@ -73,13 +78,15 @@ pub(crate) fn plan_watched(
         return (Plan { reading: None, verdict: nothing(Withheld::LedgerUnreadable), not_before_ms: 0 }, None);
     };
     let admissions = open_admissions(&reading.records);
+    let wishes = reading.open_wishes();
     // Most loads find nothing open and never look at the transcript.
     let (verdict, evidence) = match &admissions[..] {
-        [] => (judge(&reading.records, None), None),
-        open => weigh(session, &reading.records, open, &mut |transcript, met| watch(open, transcript, met)),
+        [] => (judge(&reading.records, &wishes, None), None),
+        open => weigh(session, (&reading.records, &wishes), open, &mut |transcript, met| watch(open, transcript, met)),
     };
     let last_write_ms = evidence.as_ref().and_then(|evidence| evidence.last_write?.at_ms);
     let not_before_ms = last_write_ms.and_then(|at_ms| u64::try_from(at_ms).ok()).unwrap_or(0);
+    let not_before_ms = not_before_ms.max(last_wish_ms(&verdict, &wishes));
     (Plan { reading: Some(reading), verdict, not_before_ms }, evidence)
 }
 
@@ -88,7 +95,8 @@ impl Plan {
     #[must_use]
     pub fn apply(&self, ledger: &Ledger, now_ms: u64) -> Reconciliation {
         let Verdict { settled, withheld } = self.verdict.clone();
-        let at_ms = if withheld.is_some() { now_ms.max(self.not_before_ms) } else { now_ms };
+        let is_bound = withheld.is_some() || settled.iter().any(|settled| settled.basis == Basis::Wish);
+        let at_ms = if is_bound { now_ms.max(self.not_before_ms) } else { now_ms };
         let records: Vec<_> = settled.iter().map(|settled| settled.record(at_ms)).collect();
         let len_bytes = self.reading.as_ref().map_or(0, |reading| reading.len_bytes);
         match ledger.append_if_unchanged(&records, len_bytes) {
@@ -118,19 +126,19 @@ impl Settled {
 /// reads alike is read both ways.
 fn weigh(
     session: &Session<'_>,
-    records: &[Record],
+    (records, wishes): (&[Record], &[&Wish]),
     admissions: &[Admission],
     watch: &mut dyn FnMut(&Transcript, Met<'_>),
 ) -> (Verdict, Option<Evidence>) {
     let Ok(transcript) = transcript::open(session.transcript, session.session_id, session.workspace) else {
-        return (judge(records, None), None);
+        return (judge(records, wishes, None), None);
     };
     let evidence = Evidence::gather_watched(&transcript, session.session_id, admissions, WINDOW_BYTES, watch);
-    let mut verdict = judge(records, evidence.as_ref());
+    let mut verdict = judge(records, wishes, evidence.as_ref());
     if evidence.as_ref().is_some_and(|evidence| evidence.is_disputed) {
         let transcript = transcript.leaving_out_disputed();
         let other = Evidence::gather(&transcript, session.session_id, admissions, WINDOW_BYTES);
-        verdict = agreed(verdict, &judge(records, other.as_ref()));
+        verdict = agreed(verdict, &judge(records, wishes, other.as_ref()));
     }
     (verdict, evidence)
 }
@@ -146,6 +154,16 @@ fn agreed(verdict: Verdict, other: &Verdict) -> Verdict {
     let settled: Vec<_> = verdict.settled.into_iter().filter(stands).collect();
     let withheld = if settled.len() < count { Some(Withheld::HistoryUnreadable) } else { verdict.withheld };
     Verdict { settled, withheld }
+}
+
+/// When the wish came that an ending of the verdict rests on, in epoch milliseconds; 0 when none does. A time that no clock of
+/// this age shows is none.
+fn last_wish_ms(verdict: &Verdict, wishes: &[&Wish]) -> u64 {
+    let decided = |wish: &&&Wish| {
+        verdict.settled.iter().any(|settled| settled.basis == Basis::Wish && settled.prompt_id == wish.prompt_id)
+    };
+    let times = wishes.iter().filter(decided).map(|wish| wish.at_ms.ceil());
+    times.filter(|at_ms| (0.0..=WISH_MS_MAX).contains(at_ms)).fold(0.0, f64::max) as u64
 }
 
 fn nothing(reason: Withheld) -> Verdict {

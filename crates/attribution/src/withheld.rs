@@ -43,13 +43,16 @@ pub enum Withheld {
     /// The turn at the end of the transcript is stamped with another prompt, was followed by one, or lost what would say whose
     /// it is.
     ForeignPrompt,
+    /// A client wished it cancelled, and the history ends with an answer: that may have come before the agent heard of the wish,
+    /// or be what it had said when it was cut.
+    AnsweredOrCancelled,
     /// The ledger changed while the evidence was weighed.
     LedgerChanged,
 }
 
 impl Withheld {
     /// All of them, in the order in which they are checked.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::LedgerUnreadable,
         Self::NoDangling,
         Self::SeveralDangling,
@@ -67,6 +70,7 @@ impl Withheld {
         Self::HistoryUnreadable,
         Self::TailIsNoAnswer,
         Self::ForeignPrompt,
+        Self::AnsweredOrCancelled,
         Self::LedgerChanged,
     ];
 
@@ -91,6 +95,7 @@ impl Withheld {
             Self::HistoryUnreadable => "history_unreadable",
             Self::TailIsNoAnswer => "tail_is_no_answer",
             Self::ForeignPrompt => "foreign_prompt",
+            Self::AnsweredOrCancelled => "answered_or_cancelled",
             Self::LedgerChanged => "ledger_changed",
         }
     }
@@ -116,6 +121,9 @@ impl Withheld {
             Self::HistoryUnreadable => "what the transcript says of it cannot be read for sure",
             Self::TailIsNoAnswer => "nothing is left open, but the last thing said is no answer",
             Self::ForeignPrompt => "the last turn of the transcript is, or may be, another prompt's",
+            Self::AnsweredOrCancelled => {
+                "a client cancelled it, and the last thing said may be its whole answer or what a cut left of it"
+            }
             Self::LedgerChanged => "the ledger changed while the evidence was weighed",
         }
     }
@@ -183,6 +191,10 @@ impl Withheld {
             Self::ForeignPrompt => {
                 "only a turn result with the prompt's own id could tell: what stands last may not have been written for this prompt; \
                  without one, nothing can"
+            }
+            Self::AnsweredOrCancelled => {
+                "only a turn result with the prompt's own id could tell: the agent may have answered before it heard of the \
+                 cancel; without one, nothing can, but nobody waits for it either"
             }
             Self::LedgerChanged => "ask again: what was appended meanwhile may say more",
         }

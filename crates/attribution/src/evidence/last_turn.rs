@@ -64,6 +64,11 @@ impl LastTurn {
         self.take_prompt(prompt, place);
     }
 
+    /// Whether the last prompt is stamped with this id.
+    pub(super) fn is_stamped_with(&self, prompt_id: &str) -> bool {
+        self.prompt.as_ref().is_some_and(|stamp| stamp.as_deref() == Some(prompt_id))
+    }
+
     /// What makes the turn another's than that of this prompt; `is_own_shown` is whether the branch holds the prompt's own
     /// question behind its admission.
     pub(super) fn foreign(&self, prompt_id: &str, is_own_shown: bool) -> Option<Foreign<'_>> {

@@ -77,6 +77,9 @@ impl Report {
         match (basis, self.seen.own_result(admission), &self.evidence) {
             (Basis::TurnResult, Some(result), _) => format!("its own turn result says so: {}", result.told()),
             (Basis::TurnResult, None, _) | (_, _, None) => "its own turn result says so".to_owned(),
+            (Basis::Wish, _, Some(evidence)) => {
+                format!("a client cancelled it, and its turn did not end: the conversation ends with {}", end(evidence))
+            }
             (_, _, Some(evidence)) => {
                 format!("inferred, with no check against it: the conversation ends with {}", end(evidence))
             }
@@ -122,6 +125,7 @@ impl Report {
             Withheld::HistoryUnreadable => "a summary is no conversation, at or before what was said last".to_owned(),
             Withheld::TailIsNoAnswer => format!("stands last: {}", told(seen.last_entry.as_ref())),
             Withheld::ForeignPrompt => self.foreign(admission),
+            Withheld::AnsweredOrCancelled => format!("said last: {}", said()),
             Withheld::LedgerUnreadable | Withheld::NoDangling | Withheld::LedgerChanged => String::new(),
         }
     }

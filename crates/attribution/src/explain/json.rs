@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ledger::Record;
+use ledger::{Reading, Record, Wish};
 use transcript::{Classified, Value};
 
 use super::Explanation;
@@ -35,6 +35,11 @@ impl Explanation {
         match &self.terminals {
             Some(terminals) => push_list(&mut json, terminals.iter().map(Record::to_line)),
             None => json.push_str("null"),
+        }
+        let wishes = reading.map_or_else(Vec::new, |reading| Reading::open_wishes(reading));
+        if !wishes.is_empty() {
+            json.push_str(",\"wishes\":");
+            push_list(&mut json, wishes.into_iter().map(Wish::to_line));
         }
         if self.is_live {
             json.push_str(",\"live\":true");

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use ledger::{Fact, Reading, Record};
+use ledger::{Fact, Reading, Record, Wish};
 use transcript::Owner;
 
 use super::page::Page;
@@ -186,6 +186,9 @@ impl Report {
         page.heading(&format!("prompt {id}: {}", self.sequel.verdict(verdict)));
         page.row("admitted", &format!("{}, {}", moment(admission.at_ms), self.queue(admission)));
         page.row("", &marker(admission));
+        if let Some(wish) = self.wish(admission) {
+            page.row("wished", &format!("cancelled, by a client, at {}", moment(wish.at_ms)));
+        }
         match (settled, self.plan.verdict.withheld, *first_unknown) {
             (Some(settled), ..) => {
                 page.row("because", &self.basis(admission, settled.basis));
@@ -204,6 +207,12 @@ impl Report {
             }
             (None, None, _) => {}
         }
+    }
+
+    /// The wish to cancel the prompt, when somebody had it.
+    fn wish(&self, admission: &Admission) -> Option<&Wish> {
+        let wishes = self.plan.reading.as_ref().map_or_else(Vec::new, Reading::open_wishes);
+        wishes.into_iter().find(|wish| wish.prompt_id == admission.prompt_id)
     }
 
     /// Which place the prompt had in the queue: the prompts that were open when it was admitted.

@@ -90,6 +90,12 @@ impl Disk {
         self.torn.is_none()
     }
 
+    /// Takes a client's wish to cancel; whether it is on the disk. Which prompts are open is not changed by it.
+    pub(super) fn wish(&mut self, name: Name) -> bool {
+        let is_lost = self.lost.contains(&name) || std::mem::take(&mut self.is_losing_line);
+        !is_lost && self.push(Deed::Wish { prompt: name })
+    }
+
     /// Takes a record; whether all of it is on the disk.
     pub(super) fn write(&mut self, writer: &mut Writer, mut entry: Entry) -> bool {
         let parent = match entry.parent {

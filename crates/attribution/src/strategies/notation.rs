@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `A if`, `A if marked`, `A if marked 3`, `A if marked elsewhere` | A's admission: legacy, with its marker, with a certain record for it, with one that is nowhere |
 //! | `A term`, `A cancelled`, `A error`, `A deadline`, `A shutdown`, `A interrupted` | A's terminal |
+//! | `A wish` | a client's wish to cancel A, in the ledger |
 //! | `A user`, `user`, `answer`, `thought`, `call`, `blind call`, `tool` | records of a turn |
 //! | `A result completed`, `A result cancelled`, `A result failed` | A's turn result |
 //! | `reminder`, `notification`, `job`, `mid-turn`, `spoken`, `command`, `command answered`, `goal tool`, `goal end`, `note`, `title`, `artifact`, `compression`, `empty compression`, `rewind` | what else stands in a transcript |
@@ -139,6 +140,9 @@ fn deed<'a>(owner: Option<Name>, words: &'a [&'a str]) -> Option<(Deed, &'a [&'a
     if *first == "if" {
         return Some((Deed::Admit { prompt: owner?, marker: Marker::None }, rest));
     }
+    if *first == "wish" {
+        return Some((Deed::Wish { prompt: owner? }, rest));
+    }
     if let Some((_, ending)) = ENDINGS.iter().find(|(word, _)| word == first) {
         return Some((Deed::End { prompt: owner?, ending: *ending }, rest));
     }
@@ -218,6 +222,7 @@ fn write_event(formatter: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result
             }
         }
         Deed::End { prompt, ending } => write!(formatter, "{} {}", prompt.letter(), word(ENDINGS, ending))?,
+        Deed::Wish { prompt } => write!(formatter, "{} wish", prompt.letter())?,
         Deed::Write(entry) => write_entry(formatter, entry)?,
     }
     match event.torn {
@@ -257,6 +262,7 @@ mod tests {
         for text in [
             "[]",
             "[A if, B if, A term]",
+            "[A if, A wish, B wish torn 250, same ms, <C wish>]",
             "[A if marked, A user, call, tool, answer torn, <A result cancelled>, load, B if marked elsewhere torn 250]",
             "[user, same ms, artifact, back 5000ms, answer on 0 undated bare glued, later 20ms, rewind on lost, Q deadline]",
             "[empty compression on nobody, blind call, goal tool, goal end, command, command answered]",
@@ -272,6 +278,8 @@ mod tests {
             ("A if", "A if"),
             ("[A if, answers]", "answers"),
             ("[if]", "if"),
+            ("[wish]", "wish"),
+            ("[A wish marked]", "A wish marked"),
             ("[A if undated]", "A if undated"),
             ("[answer on top]", "answer on top"),
             ("[later 5m]", "later 5m"),

@@ -1,6 +1,6 @@
 //! What a story leaves on the disk.
 
-use ledger::Record;
+use ledger::{Record, Wish};
 
 use super::story::{Deed, Ending, Entry, Event, Flaw, Marker, Outcome, Parent, Story, What};
 
@@ -64,6 +64,10 @@ impl Pen {
             Deed::End { prompt, ending } => {
                 self.write_ledger(event, &terminal(prompt.prompt_id(), *ending, self.at_ms()));
             }
+            Deed::Wish { prompt } => {
+                let line = Wish::new(prompt.prompt_id(), self.at_ms()).to_line();
+                append(self.ledger(), event, &line);
+            }
             Deed::Write(entry) => self.write_entry(event, entry),
         }
     }
@@ -73,8 +77,11 @@ impl Pen {
     }
 
     fn write_ledger(&mut self, event: &Event, record: &Record) {
-        let file = if self.is_loaded { &mut self.remains.late_ledger } else { &mut self.remains.ledger };
-        append(file, event, &record.to_line());
+        append(self.ledger(), event, &record.to_line());
+    }
+
+    fn ledger(&mut self) -> &mut Vec<u8> {
+        if self.is_loaded { &mut self.remains.late_ledger } else { &mut self.remains.ledger }
     }
 
     fn write_entry(&mut self, event: &Event, entry: &Entry) {

@@ -18,6 +18,8 @@ pub struct Rules {
     pub overlaps: bool,
     /// Whether the session's writer outlives its daemon.
     pub lingers: bool,
+    /// Whether a client's cancel of a running prompt is in the ledger before the agent hears of it. Else it is nowhere.
+    pub wishes: bool,
     /// Who else writes into the transcript.
     pub second: Second,
 }
@@ -46,6 +48,7 @@ impl Rules {
         loses_lines: false,
         overlaps: true,
         lingers: true,
+        wishes: false,
         second: Second::Stamped,
     };
 
@@ -62,8 +65,15 @@ impl Rules {
         loses_lines: false,
         overlaps: true,
         lingers: false,
+        wishes: false,
         second: Second::Nobody,
     };
+
+    /// The same world, where wishes to cancel are in the ledger and clients cancel more.
+    #[must_use]
+    pub const fn with_wishes(self) -> Self {
+        Self { wishes: true, ..self }
+    }
 }
 
 /// A class of worlds in which a verdict can be wrong, because nothing in the two files tells them from others.

@@ -124,7 +124,8 @@ impl Simulation {
         if self.running.is_none() && self.is_daemon_up {
             self.running = self.queue.pop_front().map(Turn::new);
         }
-        if let Some(turn) = self.running.take() {
+        if let Some(mut turn) = self.running.take() {
+            turn.hear();
             self.running = self.go_on(turn, what);
         }
     }
@@ -157,7 +158,12 @@ impl Simulation {
         entry.flaws.extend((!self.rules.stamps).then_some(Flaw::Bare));
         turn.has_asked = self.write(entry);
         if turn.has_asked {
-            self.truth.insert(turn.prompt, if turn.is_cancelling { Truth::Cancelling } else { Truth::Running });
+            let truth = match turn.is_wished {
+                Some(true) => Truth::Wished,
+                _ if turn.is_cancelling => Truth::Cancelling,
+                _ => Truth::Running,
+            };
+            self.truth.insert(turn.prompt, truth);
         }
     }
 
@@ -190,6 +196,16 @@ impl Simulation {
             return;
         }
         match &mut self.running {
+            // The daemon does not know yet what the turn is about to write.
+            Some(turn) if self.rules.wishes && !turn.is_released => {
+                if turn.is_wished.is_none() {
+                    turn.is_wished = Some(self.disk.wish(turn.prompt));
+                    let truth = self.truth.entry(turn.prompt).or_insert(Truth::Silent);
+                    if *truth == Truth::Running && turn.is_wished == Some(true) {
+                        *truth = Truth::Wished;
+                    }
+                }
+            }
             Some(turn) if !turn.is_ending() => {
                 turn.is_cancelling = true;
                 let truth = self.truth.entry(turn.prompt).or_insert(Truth::Silent);
@@ -301,6 +317,7 @@ fn honest_ending(truth: Truth) -> Option<Ending> {
     match truth {
         Truth::Silent => None,
         Truth::Running | Truth::Cancelling => Some(Ending::Lost),
+        Truth::Wished => Some(Ending::Cancelled),
         Truth::Answered => Some(Ending::Completed),
         Truth::Ended(outcome) => Some(ending(outcome)),
     }

@@ -109,7 +109,7 @@ fn work(rules: Rules, weight_of_submit: u32) -> impl Strategy<Value = Step> {
         weight_of_submit => submit,
         16 => worked().prop_map(Step::Work),
         8 => finish,
-        2 => Just(Step::Cancel),
+        if rules.wishes { 8 } else { 2 } => Just(Step::Cancel),
         2 => noted().prop_map(Step::Note),
         1 => (0..3_usize).prop_map(Step::Rewind),
     ]

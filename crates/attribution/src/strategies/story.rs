@@ -48,6 +48,11 @@ pub enum Deed {
         /// How it ended.
         ending: Ending,
     },
+    /// The ledger takes a client's wish to cancel.
+    Wish {
+        /// The prompt.
+        prompt: Name,
+    },
     /// The transcript takes a record.
     Write(Entry),
     /// The load read both files here; what follows is written before it appends.

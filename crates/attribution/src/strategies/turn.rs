@@ -14,6 +14,8 @@ pub(super) struct Turn {
     pub(super) has_open_call: bool,
     /// Whether somebody asked to cancel it, before it began to end.
     pub(super) is_cancelling: bool,
+    /// Whether a wish to cancel it was written, and is on the disk.
+    pub(super) is_wished: Option<bool>,
     /// Whether its terminal has been published before it ended.
     pub(super) is_released: bool,
     /// What it will write yet, once it has begun to end.
@@ -46,6 +48,7 @@ impl Turn {
             has_asked: false,
             has_open_call: false,
             is_cancelling: false,
+            is_wished: None,
             is_released: false,
             rest: VecDeque::new(),
             is_ending: false,
@@ -55,6 +58,11 @@ impl Turn {
     /// Whether it can only write its rest.
     pub(super) fn is_ending(&self) -> bool {
         self.is_ending
+    }
+
+    /// Hears of the cancel that was wished, unless it ends already. What it does next may come before that.
+    pub(super) fn hear(&mut self) {
+        self.is_cancelling |= self.is_wished.is_some() && !self.is_ending;
     }
 
     /// Begins to end. Without a user record there was nothing to answer, and the turn fails without a trace.

@@ -39,6 +39,8 @@ pub enum Truth {
     Running,
     /// Its turn was running, and somebody had asked to cancel it.
     Cancelling,
+    /// Its turn was running, and a client's wish to cancel it is on the disk.
+    Wished,
     /// Its final answer is on the disk.
     Answered,
     /// Its outcome is on the disk.
@@ -53,6 +55,7 @@ impl Truth {
         let allowed = match self {
             Self::Silent => return false,
             Self::Running | Self::Cancelling => Terminal::Interrupted,
+            Self::Wished => Terminal::Cancelled,
             Self::Answered | Self::Ended(Outcome::Completed) => Terminal::Completed,
             Self::Ended(Outcome::Cancelled) => Terminal::Cancelled,
             Self::Ended(Outcome::Failed) => Terminal::Error,

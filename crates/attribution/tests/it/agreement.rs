@@ -18,11 +18,11 @@ use crate::told;
 /// The verdict with a window of this size.
 fn judged(files: &Files, window_bytes: u64) -> Verdict {
     let session = files.session();
-    let records = session.ledger.read().unwrap().records;
+    let reading = session.ledger.read().unwrap();
     let transcript = transcript::open(session.transcript, SESSION_ID, WORKSPACE.as_ref()).ok();
-    let admissions = open_admissions(&records);
+    let admissions = open_admissions(&reading.records);
     let gather = |transcript| Evidence::gather(transcript, SESSION_ID, &admissions, window_bytes);
-    judge(&records, transcript.as_ref().and_then(gather).as_ref())
+    judge(&reading.records, &reading.open_wishes(), transcript.as_ref().and_then(gather).as_ref())
 }
 
 /// The events that stories are made of.

@@ -81,6 +81,7 @@ fn basis_name(basis: Basis) -> &'static str {
         Basis::OpenPrompt => "interrupted_prompt",
         Basis::OpenCall => "interrupted_turn",
         Basis::CallWithoutId => "call_without_id",
+        Basis::Wish => "wish",
     }
 }
 

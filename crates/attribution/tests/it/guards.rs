@@ -21,7 +21,7 @@ use crate::files::{Files, NOW_MS};
 use crate::told;
 
 /// What is given when nothing withholds it, in files that follow those of the reasons.
-const GIVEN: [&str; 3] = ["exact_result", "completed", "interrupted"];
+const GIVEN: [&str; 4] = ["exact_result", "completed", "interrupted", "cancelled"];
 
 #[test]
 fn every_case_is_judged_as_it_is_written_down() {

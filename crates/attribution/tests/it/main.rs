@@ -17,4 +17,5 @@ mod marker;
 mod reports;
 mod told;
 mod torn;
+mod wishes;
 mod worlds;

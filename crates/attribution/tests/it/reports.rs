@@ -50,6 +50,10 @@ const STORIES: &str = "
 [A if, A user, A result cancelled, back 60s, tool, later 120s, answer]
 [A if, A user, back 60s, A result cancelled, later 120s, answer]
 [A if, A user, back 60s, compression, later 120s, answer]
+[note, A if marked, A user, call, A wish]
+[A if, B if, A user, call, A wish]
+[A if, A user, A wish, answer]
+[A if, B if, A user, A wish, answer]
 ";
 
 /// The files that no word of a story stands for, and what was done to them.
@@ -268,4 +272,4 @@ proptest! {
 const EVENTS: &str = "A if, B if, A if marked, B if marked, A if marked 2, A term, B term, B cancelled, B deadline, \
      A user, B user, user, user, answer, answer, call, blind call, tool, A result completed, B result completed, \
      A result cancelled, B result failed, note, compression, reminder, notification, job, mid-turn, same ms, back 3s, \
-     rewind on lost, rewind on 1, answer undated, compression undated";
+     rewind on lost, rewind on 1, answer undated, compression undated, A wish, B wish";

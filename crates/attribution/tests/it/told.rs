@@ -40,6 +40,7 @@ fn ending(settled: &Settled) -> String {
         (Basis::Answer, terminal) => format!("{id} {}", terminal.as_str()),
         (Basis::OpenPrompt, terminal) => format!("{id} {} (open prompt)", terminal.as_str()),
         (Basis::OpenCall, terminal) => format!("{id} {} (open call)", terminal.as_str()),
+        (Basis::Wish, terminal) => format!("{id} {} (wish)", terminal.as_str()),
         (Basis::CallWithoutId, terminal) => format!("{id} {} (blind call)", terminal.as_str()),
     }
 }
@@ -53,7 +54,7 @@ pub(crate) fn lines(words: &str, at_ms: u64) -> String {
             ["completed"] => r#""completed","stopReason":"reconstructed_from_transcript""#.to_owned(),
             ["interrupted", ..] => r#""interrupted","code":"daemon_lost""#.to_owned(),
             ["result", "completed", stop_reason] => format!(r#""completed","stopReason":"{stop_reason}""#),
-            ["result", "cancelled"] => r#""cancelled""#.to_owned(),
+            ["cancelled", "(wish)"] | ["result", "cancelled"] => r#""cancelled""#.to_owned(),
             ["result", "failed", code] => format!(r#""error","code":"{code}""#),
             _ => panic!("no ending: {ending}"),
         };

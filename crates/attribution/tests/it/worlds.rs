@@ -20,7 +20,12 @@ fn runner(cases: u32) -> TestRunner {
 
 /// Worlds with any of the rules under which no verdict may be wrong.
 fn closed_worlds() -> impl Strategy<Value = World> {
-    prop_oneof![2 => worlds(Rules::STAMPED), 1 => worlds(Rules::STAMPED_LOSSY), 1 => worlds(Rules::UNSTAMPED)]
+    prop_oneof![
+        2 => worlds(Rules::STAMPED),
+        1 => worlds(Rules::STAMPED_LOSSY),
+        1 => worlds(Rules::UNSTAMPED),
+        2 => worlds(Rules::STAMPED.with_wishes()),
+    ]
 }
 
 /// Runs a property; what fails is said in the notation.
@@ -60,7 +65,46 @@ fn no_verdict_contradicts_the_truth_where_nothing_is_stamped_and_the_clock_goes_
     check(6_000, worlds(Rules::UNSTAMPED), |files, world| wrong(world, &verdict(files, &world.story.remains())));
 }
 
-/// Else the two properties above would hold of a judge that never says anything.
+#[test]
+fn no_verdict_contradicts_the_truth_where_wishes_to_cancel_are_in_the_ledger() {
+    for (cases, rules) in [(5_000, Rules::STAMPED), (3_000, Rules::STAMPED_LOSSY), (4_000, Rules::UNSTAMPED)] {
+        let worlds = worlds(rules.with_wishes());
+        check(cases, worlds, |files, world| wrong(world, &verdict(files, &world.story.remains())));
+    }
+}
+
+/// Whoever wrote no wish reads what he always read.
+#[test]
+fn without_its_wishes_a_ledger_is_judged_as_if_nobody_knew_of_any() {
+    check(1_500, worlds(Rules::STAMPED.with_wishes()), |files, world| {
+        let with = verdict(files, &world.story.remains());
+        let is_wish = |event: &&Event| matches!(event.deed, Deed::Wish { .. });
+        let wished: BTreeSet<_> =
+            files.plan().reading.unwrap().open_wishes().iter().map(|wish| wish.prompt_id.clone()).collect();
+        let mut without = world.story.clone();
+        // A wish that was torn leaves a tear, which is sealed and drops with it; the time that it took stays.
+        let mut passed_ms = 0;
+        without.events.retain_mut(|event| {
+            event.after_ms += std::mem::take(&mut passed_ms);
+            if is_wish(&&*event) {
+                passed_ms = event.after_ms;
+                false
+            } else {
+                true
+            }
+        });
+        let plain = verdict(files, &without.remains());
+        let is_same = |settled: &&attribution::Settled| !wished.contains(&settled.prompt_id);
+        let unwished = |verdict: &Verdict| verdict.settled.iter().filter(is_same).cloned().collect::<Vec<_>>();
+        let expected = unwished(&plain);
+        if unwished(&with) != expected {
+            return Err(format!("{with:?}, without wishes {plain:?}"));
+        }
+        if wished.is_empty() { same(&with, &plain, "no wish counts") } else { Ok(()) }
+    });
+}
+
+/// Else the properties above would hold of a judge that never says anything.
 #[test]
 fn the_worlds_reach_every_basis_and_every_reason_that_bytes_alone_can_give() {
     let files = Files::with(None, None);
@@ -73,7 +117,10 @@ fn the_worlds_reach_every_basis_and_every_reason_that_bytes_alone_can_give() {
         bases.extend(verdict.settled.iter().map(|settled| format!("{:?}", settled.basis)));
         reasons.extend(verdict.withheld.map(Withheld::as_str));
     }
-    assert_eq!(bases, ["Answer", "CallWithoutId", "OpenCall", "OpenPrompt", "TurnResult"].map(str::to_owned).into());
+    assert_eq!(
+        bases,
+        ["Answer", "CallWithoutId", "OpenCall", "OpenPrompt", "TurnResult", "Wish"].map(str::to_owned).into()
+    );
     // A ledger that cannot be read, a message that is none, and a race are not in these worlds.
     let elsewhere = [Withheld::LedgerUnreadable, Withheld::HistoryUnreadable, Withheld::LedgerChanged];
     let expected = Withheld::ALL.into_iter().filter(|reason| !elsewhere.contains(reason)).map(Withheld::as_str);
@@ -168,6 +215,7 @@ fn behind_another_prompts_stamped_turn_nothing_is_inferred_whichever_line_is_mis
     });
 }
 
+/// And the end of a turn that a client wished cancelled, where a stamp says among several open prompts whose turn it was.
 #[test]
 fn identity_only_adds_a_prompts_own_end() {
     check(3_000, closed_worlds(), |files, world| {
@@ -179,8 +227,10 @@ fn identity_only_adds_a_prompts_own_end() {
         let without = verdict(files, &Remains { transcript: blind.into_bytes(), ..remains.clone() });
         for settled in &with.settled {
             let result = format!("\"turn_result\",\"systemPayload\":{{\"promptId\":\"{}\"", settled.prompt_id);
+            let stamp = format!("\"daemonPromptId\":\"{}\"", settled.prompt_id);
             let is_founded = match settled.basis {
                 Basis::TurnResult => transcript.contains(&result),
+                Basis::Wish if without.withheld == Some(Withheld::SeveralDangling) => transcript.contains(&stamp),
                 _ => without.settled.contains(settled),
             };
             if !is_founded {

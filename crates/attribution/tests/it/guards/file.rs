@@ -111,6 +111,7 @@ impl CaseFile {
             "exact_result" => word.contains(" result "),
             "completed" => word.ends_with(" completed"),
             "interrupted" => word.contains(" interrupted "),
+            "cancelled" => word.ends_with(" cancelled (wish)"),
             reason => word == reason,
         })
     }

@@ -66,6 +66,17 @@ impl Reading {
         }
         counting
     }
+
+    /// The wish that the record at this place answers: the first one of its prompt between it and the record of that prompt
+    /// before it. Of an admission there is none. An ending that no wish was before may still be `cancelled`: of a prompt that
+    /// waited, or by the agent's own word.
+    pub fn wish_before(&self, place: usize) -> Option<&Wish> {
+        let record = self.records.get(place).filter(|record| !record.is_in_flight())?;
+        let before = self.records[..place].iter().rposition(|earlier| earlier.prompt_id == record.prompt_id);
+        let since = before.map_or(0, |before| before + 1);
+        let between = self.wishes.iter().filter(|(records_before, _)| (since..=place).contains(records_before));
+        between.map(|(_, wish)| wish).find(|wish| wish.prompt_id == record.prompt_id)
+    }
 }
 
 #[cfg(test)]
@@ -76,6 +87,13 @@ mod tests {
     /// Cases in the notation of the design: `A if` is an admission, `A term` a terminal, `A wish` a wish. Times are the
     /// places of the steps.
     fn check(script: &str, expected: &[(&str, f64)]) {
+        let reading = reading(script);
+        let open = reading.open_wishes();
+        let open: Vec<_> = open.iter().map(|wish| (wish.prompt_id.as_str(), wish.at_ms)).collect();
+        assert_eq!(open, expected, "[{script}]");
+    }
+
+    fn reading(script: &str) -> Reading {
         let mut reading = Reading::default();
         for (number, step) in (1..).zip(script.split(", ")) {
             match step.rsplit_once(' ') {
@@ -85,9 +103,26 @@ mod tests {
                 _ => panic!("not a step: {step}"),
             }
         }
-        let open = reading.open_wishes();
-        let open: Vec<_> = open.iter().map(|wish| (wish.prompt_id.as_str(), wish.at_ms)).collect();
-        assert_eq!(open, expected, "[{script}]");
+        reading
+    }
+
+    #[test]
+    fn an_ending_answers_the_first_wish_since_its_admission() {
+        for (script, expected) in [
+            ("A if, A wish, A wish, A term", Some(2.0)),
+            ("A if, A wish, B if, B wish, B term, A term", Some(2.0)),
+            ("A if, B if, B wish, A term", None),
+            ("A if, A term, A wish", None),
+            ("A if, A wish, A term, A if, A term", None),
+            ("A if, A wish, A term, A if, A wish, A term", Some(5.0)),
+            ("A if, A wish", None),
+            ("A wish, A term", Some(1.0)),
+        ] {
+            let reading = reading(script);
+            let wish = reading.wish_before(reading.records.len() - 1);
+            assert_eq!(wish.map(|wish| wish.at_ms), expected, "[{script}]");
+        }
+        assert_eq!(Reading::default().wish_before(0), None);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What a cold load reads from disk: the transcript's fitness, its replay, the ledger's reconciliation and its terminals.
 //! Everything here blocks.
 
+use attribution::Unresolved;
 use hyper::StatusCode;
+use ledger::{RECENT_TERMINALS_MAX, RECENT_WINDOW_BYTES, Reading, Record, Terminal};
 use transcript::Absent;
 use transcript::display::{Bounds, replay_within};
 
@@ -21,6 +23,8 @@ pub(crate) struct History {
     pub(crate) page: Option<Page>,
     /// Why there is nothing, when the transcript could not be read.
     pub(crate) error: Option<String>,
+    /// The prompts of earlier lives that stay open, and why.
+    pub(crate) unresolved: Vec<Unresolved>,
 }
 
 /// Where a page of history begins, when older records exist.
@@ -78,18 +82,20 @@ pub(crate) fn replay(app: &App, session: &str, records_max: Option<usize>) -> Hi
         gap: is_cut.then(|| history_truncated(frames.len(), bytes_max, clock::now_ms())),
         page: is_page.then_some(Page { anchor: shown.first_record_id }),
         frames,
-        error: None,
+        ..History::default()
     }
 }
 
-/// Judges what a daemon before us left open, once per cold load, and appends what is certain (ledger seed). A failure leaves the
-/// prompt unknown and the load untouched.
-pub(crate) fn reconcile(app: &App, session_id: &str) {
+/// Judges what a daemon before us left open, once per cold load, and appends what is certain (ledger seed); gives what stays open.
+/// A failure leaves the prompt unknown and the load untouched.
+pub(crate) fn reconcile(app: &App, session_id: &str) -> Vec<Unresolved> {
     let ledger = app.sink.ledger(session_id);
     let transcript = app.layout.transcript(session_id);
     let workspace = &app.options.workspace;
     let session = attribution::Session { ledger: &ledger, transcript: &transcript, session_id, workspace };
-    let outcome = attribution::reconcile(&session, clock::now_ms());
+    let plan = attribution::plan(&session);
+    let outcome = plan.apply(&ledger, clock::now_ms());
+    let unresolved = plan.unresolved(&outcome);
     for record in &outcome.appended {
         tracing::info!(
             session = session_id,
@@ -105,17 +111,42 @@ pub(crate) fn reconcile(app: &App, session_id: &str) {
     if let Some(error) = outcome.failure {
         tracing::warn!(session = session_id, %error, "verdict cannot be appended; the prompt stays unknown");
     }
+    unresolved
 }
 
 /// The ledger's last terminals as raw JSON lines, in file order.
 pub(crate) fn terminals(app: &App, session: &str) -> Vec<String> {
-    match ledger::recent_terminals(&app.sink.ledger(session)) {
-        Ok(records) => records.iter().map(ledger::Record::to_line).collect(),
+    match app.sink.ledger(session).read_tail(RECENT_WINDOW_BYTES) {
+        Ok(reading) => recent(&reading),
         Err(error) => {
             tracing::warn!(session, %error, "ledger cannot be read; its terminals are left out");
             Vec::new()
         }
     }
+}
+
+/// The last terminals of a reading as a load gives them out. One that is not `cancelled` although a client had wished it so says
+/// since when, in one more key: the wish came too late, or the daemon died before it reached the agent.
+fn recent(reading: &Reading) -> Vec<String> {
+    let terminals = reading.records.iter().enumerate().rev().filter(|(_, record)| !record.is_in_flight());
+    let line = |(place, record): (usize, &Record)| {
+        let wish = reading.wish_before(place).filter(|_| record.terminal() != Some(Terminal::Cancelled));
+        match (record.to_line(), wish) {
+            (line, None) => line,
+            (line, Some(wish)) => {
+                format!("{},\"cancelRequestedAt\":{}}}", line.trim_end_matches('}'), at(wish.at_ms))
+            }
+        }
+    };
+    let mut lines: Vec<_> = terminals.take(RECENT_TERMINALS_MAX).map(line).collect();
+    lines.reverse();
+    lines
+}
+
+/// A time of the ledger, which is a finite number, as JSON.
+pub(crate) fn at(at_ms: f64) -> serde_json::Value {
+    let whole = at_ms as u64;
+    if whole as f64 == at_ms { whole.into() } else { at_ms.into() }
 }
 
 fn archived(session: &str) -> Refusal {

@@ -97,8 +97,8 @@ async fn run(
         Action::Load => {
             let (reader, session, records_max) = (Arc::clone(app), id.to_owned(), request.records_max);
             let read = move || {
-                history::reconcile(&reader, &session);
-                history::replay(&reader, &session, records_max)
+                let unresolved = history::reconcile(&reader, &session);
+                History { unresolved, ..history::replay(&reader, &session, records_max) }
             };
             blocking(read).await.ok_or_else(Refusal::internal)?
         }

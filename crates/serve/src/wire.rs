@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::clock::iso;
+use crate::history::at;
 use crate::turn_status::bounded_error;
 
 /// What `resultCode` says when the answer's text was cut (turn status seed).
@@ -48,6 +49,26 @@ pub(crate) struct Restored<'a> {
     pub(crate) event_epoch: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) prompt_terminals: Vec<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unresolved_prompts: Vec<Unresolved<'a>>,
+}
+
+/// A prompt of an earlier life about whose ending nothing is said, in the answer to a load.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Unresolved<'a> {
+    prompt_id: &'a str,
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cancel_requested_at: Option<Value>,
+}
+
+impl<'a> Unresolved<'a> {
+    /// The prompt, why nothing is said, and the wish to cancel it if there was one.
+    pub(crate) fn new(open: &'a attribution::Unresolved) -> Self {
+        let cancel_requested_at = open.cancel_requested_at_ms.map(at);
+        Self { prompt_id: &open.prompt_id, reason: open.reason, cancel_requested_at }
+    }
 }
 
 /// The history in the answer to a load.
@@ -146,6 +167,7 @@ pub(crate) struct Turn<'a> {
     silent_for_ms: Option<u64>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     waiting: Option<WaitingFor<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     cancel_requested_at: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<&'a str>,
@@ -261,8 +283,6 @@ impl<'a> Turn<'a> {
             started_at: ended.started_at_ms,
             ended_at: Some(ended.ended_at_ms),
             originator_client_id: ended.originator.as_deref(),
-            last_activity_at: None,
-            cancel_requested_at: None,
             stop_reason: ended.terminal.stop_reason(),
             agent_stop_reason,
             error,

@@ -18,4 +18,5 @@ mod retry;
 mod secret;
 mod stream;
 mod tidy;
+mod wishes;
 mod world;

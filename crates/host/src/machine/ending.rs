@@ -103,9 +103,20 @@ impl Machine {
 
     pub(super) fn linger_expired(&mut self, at_ms: u64) {
         if self.phase == Phase::Lingering {
-            self.fail_turn(at_ms, "the turn did not settle after the daemon had died", code::LINGER_EXPIRED);
+            self.abandon_turn(at_ms);
             self.over();
         }
+    }
+
+    /// Nobody waits any longer for the turn of a daemon that died. Where the agent had been told to cancel it, that is what its end
+    /// is called: the cancel was asked for, and the agent, which did not answer it, is ended by us.
+    fn abandon_turn(&mut self, at_ms: u64) {
+        let is_cancelled = |running: &mut Running| running.undispatched.is_none() && running.cancelled_at.is_some();
+        if let Some(running) = self.running.take_if(is_cancelled) {
+            let ending = Ending::Cancelled { cancelled_at: running.cancelled_at, agent_stop_reason: None };
+            return self.end_turn(at_ms, running, ending);
+        }
+        self.fail_turn(at_ms, "the turn did not settle after the daemon had died", code::LINGER_EXPIRED);
     }
 
     /// The agent has ended by itself: what it still owed is answered, what it had said is kept.

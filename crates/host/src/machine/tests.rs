@@ -426,6 +426,16 @@ fn a_turn_that_does_not_settle_without_a_daemon_is_an_error() {
 }
 
 #[test]
+fn a_cancelled_turn_that_does_not_settle_without_a_daemon_is_cancelled() {
+    let mut world = World::ready();
+    world.prompt(2);
+    world.says("hel");
+    world.daemon(r#"{"method":"session/cancel","params":{"sessionId":"ses"}}"#);
+    world.shown(Input::DaemonGone);
+    assert_eq!(world.shown(Input::LingerExpired), "write R=cancelled(hel) A(hel); end");
+}
+
+#[test]
 fn an_agent_that_dies_without_a_daemon_is_recorded() {
     let mut world = World::ready();
     world.prompt(2);

@@ -44,6 +44,20 @@ async fn a_turn_that_does_not_settle_ends_with_the_limit() {
 }
 
 #[tokio::test]
+async fn a_cancelled_turn_that_does_not_settle_is_cancelled_all_the_same() {
+    let store = Store::new();
+    let mut host = store.host(&["linger_ms=100"]);
+    host.open().await;
+    host.prompt("p1", "deaf").await;
+    crate::world::eventually("the prompt's record", || store.kinds() == ["user"]).await;
+    host.cancel().await;
+    host.daemon_dies();
+    host.ended().await;
+    let result = store.result("p1").unwrap();
+    assert_eq!((&result["state"], result["cancelledAt"].is_u64()), (&json!("cancelled"), true));
+}
+
+#[tokio::test]
 async fn without_a_turn_a_host_goes_with_its_daemon() {
     let store = Store::new();
     let mut host = store.host(&["linger_ms=3600000"]);

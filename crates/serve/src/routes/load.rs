@@ -51,6 +51,13 @@ async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
         Action::Load => terminals(call, session).await,
         Action::Resume => Vec::new(),
     };
+    // An earlier life's prompt stays open until the next cold load, so whoever attaches is told the same.
+    let history = match &joined {
+        Joined::Restored(restoration) => Some(Arc::clone(&restoration.history)),
+        Joined::Attached(session) => call.app.restored.get(session.id()),
+    };
+    let history = history.filter(|_| action == Action::Load);
+    let unresolved_prompts = history.iter().flat_map(|history| &history.unresolved).map(wire::Unresolved::new);
     let (attached, memory, last_event_id) = match &joined {
         Joined::Restored(restoration) => (false, restoration.memory.clone(), restoration.last_event_id),
         Joined::Attached(session) => (true, None, session.last_event_id()),
@@ -69,6 +76,7 @@ async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
         last_event_id,
         event_epoch: session.epoch(),
         prompt_terminals,
+        unresolved_prompts: unresolved_prompts.collect(),
     }))
 }
 

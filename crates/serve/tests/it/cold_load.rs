@@ -153,6 +153,49 @@ async fn a_restart_settles_what_the_transcript_proves() {
     assert_eq!(daemon.ledger(&session).lines().count(), 2, "once is enough");
 }
 
+/// The ledger as a killed daemon leaves it: admissions and wishes, and no terminal.
+fn open_ledger(daemon: &Daemon, session: &str, wish: &str) {
+    let admission = daemon.ledger(session).lines().next().unwrap().to_owned();
+    daemon.write(&format!("{session}.ledger.jsonl"), &format!("{admission}\n{wish}"));
+}
+
+fn wish(prompt: &str) -> String {
+    format!("{{\"v\":1,\"promptId\":\"{prompt}\",\"state\":\"cancel_requested\",\"at\":1795977220000}}\n")
+}
+
+#[tokio::test]
+async fn a_load_names_what_stays_open_and_what_a_client_wished_of_it() {
+    let (daemon, session, prompt) = with_history().await;
+    open_ledger(&daemon, &session, &wish(&prompt));
+    // The answer is there, and its result is not: the wish may have come before it or after it.
+    let transcript = std::fs::read_to_string(daemon.chats().join(format!("{session}.jsonl"))).unwrap();
+    let kept: String =
+        transcript.lines().filter(|line| !line.contains("turn_result")).map(|line| format!("{line}\n")).collect();
+    assert_ne!(kept, transcript);
+    daemon.write(&format!("{session}.jsonl"), &kept);
+    let daemon = daemon.restart().await;
+    let open =
+        json!([{ "promptId": prompt, "reason": "answered_or_cancelled", "cancelRequestedAt": 1_795_977_220_000_u64 }]);
+    let loaded = load(&daemon, &session).await;
+    assert_eq!((&loaded["unresolvedPrompts"], loaded.get("promptTerminals")), (&open, None));
+    let attached = load(&daemon, &session).await;
+    assert_eq!((&attached["attached"], &attached["unresolvedPrompts"]), (&json!(true), &open));
+    let resumed = daemon.post(&format!("/session/{session}/resume"), json!({})).await.json();
+    assert_eq!(resumed.get("unresolvedPrompts"), None);
+}
+
+#[tokio::test]
+async fn a_terminal_that_came_in_spite_of_a_wish_says_so() {
+    let (daemon, session, prompt) = with_history().await;
+    open_ledger(&daemon, &session, &wish(&prompt));
+    let daemon = daemon.restart().await;
+    let loaded = load(&daemon, &session).await;
+    let terminal = &loaded["promptTerminals"][0];
+    assert_eq!((&terminal["terminal"], &terminal["stopReason"]), (&json!("completed"), &json!("end_turn")));
+    assert_eq!(terminal["cancelRequestedAt"], 1_795_977_220_000_u64);
+    assert_eq!(loaded.get("unresolvedPrompts"), None);
+}
+
 #[tokio::test]
 async fn a_resume_judges_nothing() {
     let (daemon, session, _) = with_history().await;

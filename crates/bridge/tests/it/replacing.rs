@@ -42,7 +42,10 @@ async fn the_agent_in_its_place_is_prompted_by_its_own_name_and_nobody_hears_the
     world.agent.settle(&held, json!({"stopReason": "end_turn"})).await;
     world.expect("pending_prompt_started B; user_message_chunk B B; turn_complete B end_turn").await;
     assert_eq!(world.session.turn(Some("B")).overlay.unwrap().result_text, None);
-    assert_eq!(world.ledger.lines(), ["A in_flight", "B in_flight", "A cancelled cancelled", "B completed end_turn"]);
+    assert_eq!(
+        world.ledger.lines(),
+        ["A in_flight", "A cancel_requested", "B in_flight", "A cancelled cancelled", "B completed end_turn"]
+    );
 }
 
 #[tokio::test(start_paused = true)]

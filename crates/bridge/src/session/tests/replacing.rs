@@ -21,7 +21,7 @@ fn released(more: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'stati
 fn an_agent_that_does_not_hear_a_cancel_is_replaced_after_the_grace_period_also_with_nothing_queued() {
     check(&[
         ADMIT_A,
-        ("cancel", "cancel A, > cancel, ok"),
+        ("cancel", "wish A, cancel A, > cancel, ok"),
         GRACE[0],
         GRACE[1],
         ("cancel", "ok"),
@@ -64,7 +64,7 @@ fn a_client_may_want_a_turn_to_stop_whose_caller_was_released() {
 fn a_running_prompt_that_is_removed_is_to_stop_too() {
     check(&[
         ADMIT_A,
-        ("remove A", "cancel A, taken A, > cancel, removed true"),
+        ("remove A", "wish A, cancel A, taken A, > cancel, removed true"),
         GRACE[0],
         GRACE[1],
         ("hostreplaced A", "record A cancelled, complete A cancelled"),
@@ -76,7 +76,7 @@ fn a_running_prompt_that_is_removed_is_to_stop_too() {
 fn an_agent_that_obeys_within_the_grace_period_is_left_alone() {
     check(&[
         ADMIT_A,
-        ("cancel", "cancel A, > cancel, ok"),
+        ("cancel", "wish A, cancel A, > cancel, ok"),
         GRACE[0],
         ("settle A cancelled", "record A cancelled, complete A cancelled"),
         ("admit B", "record B, receipt B, echo B, > prompt B"),
@@ -95,7 +95,7 @@ fn an_agent_that_cannot_be_replaced_keeps_the_queue_waiting_and_the_next_turn_ha
         ("kept", "kept A deadline no"),
         ("wait 600000", ""),
         ("settle A end_turn", "started B, echo B, > prompt B"),
-        ("cancel", "cancel B, > cancel, ok"),
+        ("cancel", "wish B, cancel B, > cancel, ok"),
         ("wait 30000", "> replace B"),
         ("kept", "kept B cancel no"),
         ("close", "ok"),
@@ -127,7 +127,7 @@ fn a_session_that_lost_its_agent_ends() {
 fn a_host_that_forgot_the_prompt_does_not_leave_it_running() {
     check(&[
         ADMIT_A,
-        ("cancel", "cancel A, > cancel, ok"),
+        ("cancel", "wish A, cancel A, > cancel, ok"),
         ADMIT_B,
         GRACE[0],
         GRACE[1],
@@ -148,7 +148,7 @@ fn what_the_old_agent_asks_is_answered_before_the_host_is_asked_and_nothing_of_i
     check(&[
         ("ask idle", "ask idle"),
         ADMIT_A,
-        ("cancel", "cancel A, > cancel, ok"),
+        ("cancel", "wish A, cancel A, > cancel, ok"),
         GRACE[0],
         ("wait 1", "> verdict idle cancelled, resolved idle cancelled agent_replaced, > replace A"),
         ("hostreplaced A", "record A cancelled, complete A cancelled"),

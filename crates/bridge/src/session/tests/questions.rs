@@ -260,6 +260,35 @@ fn the_session_knows_the_voter_of_a_decision_and_its_time() {
     }
 }
 
+/// Every order of these.
+fn orders(of: &[&'static str]) -> Vec<Vec<&'static str>> {
+    let Some((last, others)) = of.split_last() else { return vec![Vec::new()] };
+    let with_last = |order: &Vec<&'static str>| {
+        (0..=order.len()).map(|place| [&order[..place], &[*last], &order[place..]].concat()).collect::<Vec<_>>()
+    };
+    orders(others).iter().flat_map(with_last).collect()
+}
+
+#[test]
+fn a_vote_a_deadline_a_cancel_the_end_of_the_turn_and_a_close_in_one_instant_decide_once_in_every_order() {
+    let orders = orders(&["vote q yes", "wait 100", "cancel", "settle A end_turn", "close"]);
+    assert_eq!(orders.len(), 120);
+    for order in orders {
+        let mut play = Play::under(timed(Policy::FirstResponder));
+        let mut came: Vec<String> = Vec::new();
+        for statement in ["admit A", "ask q"] {
+            play.act(statement);
+        }
+        for statement in &order {
+            came.extend(play.act(statement).iter().map(word));
+            let count = |wanted: &str| came.iter().filter(|effect| effect.starts_with(wanted)).count();
+            // The first of them decides, whichever it is.
+            assert_eq!((count("> verdict q"), count("resolved q")), (1, 1), "{statement} in {order:?}: {came:?}");
+        }
+        assert_eq!(came.iter().filter(|effect| effect.starts_with("record A ")).count(), 1, "{order:?}");
+    }
+}
+
 fn statement() -> impl Strategy<Value = String> {
     let one_of = |words: &'static [&'static str]| prop::sample::select(words);
     let question = move || one_of(&["q1", "q2", "q3", "q4", "q5"]);

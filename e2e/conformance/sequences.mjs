@@ -215,7 +215,8 @@ function shapes(events) {
   const seen = new Set();
   for (const event of events) {
     const { data } = event;
-    const name = data.stopReason === "cancelled" && data.promptCancelled ? "turn_cancelled" : data.reason in PEER_DATA ? data.reason : kind(event);
+    const cancelled = data.stopReason === "cancelled" && data.promptCancelled;
+    const name = cancelled ? "turn_cancelled" : data.reason === "forward_failed" ? data.reason : kind(event);
     if (!(name in PEER_DATA)) continue;
     const wanted = `${PEER_DATA[name]} ${OURS[name] ?? ""}`.trim().split(" ").sort();
     if (seen.has(name) && isDeepStrictEqual(paths(data), wanted)) continue;

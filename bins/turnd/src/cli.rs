@@ -208,6 +208,9 @@ pub(crate) struct LimitArgs {
     /// Events kept per session for readers that come back
     #[arg(long, default_value_t = 8_000, value_name = "N", value_parser = at_least_one)]
     pub(crate) event_ring_size: usize,
+    /// How long a reader may accept nothing before its connection is ended [default: 30 s]
+    #[arg(long, value_name = "MS", value_parser = at_least_one_ms)]
+    pub(crate) writer_idle_timeout_ms: Option<u64>,
     /// Bytes of history that a load replays
     #[arg(long, default_value_t = 4 * 1024 * 1024, value_name = "BYTES")]
     pub(crate) compacted_replay_max_bytes: usize,
@@ -335,6 +338,15 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A time of which none would end every connection at once.
+fn at_least_one_ms(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1 is needed".to_owned()),
+        Ok(ms) => Ok(ms),
+        Err(_) => Err(format!("`{text}` is not a whole number")),
+    }
+}
+
 /// A scheme and an authority, as browsers send it.
 fn origin(text: &str) -> Result<String, String> {
     match text.split_once("://") {
@@ -357,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_would_make_no_daemon_is_refused() {
-        for flag in ["--max-sessions", "--max-connections", "--event-ring-size"] {
+        for flag in ["--max-sessions", "--max-connections", "--event-ring-size", "--writer-idle-timeout-ms"] {
             assert!(!serves(&[flag, "0"]), "{flag}");
             assert!(!serves(&[flag, "-1"]), "{flag}");
             assert!(serves(&[flag, "1"]), "{flag}");

@@ -33,6 +33,17 @@ pub(crate) struct Mailbox {
     pub(crate) bell: Notify,
 }
 
+/// What a session remembers of its events, all at one instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recent {
+    /// Oldest first, each a whole envelope.
+    pub events: Vec<Bytes>,
+    /// The number of the newest event: the cursor with which a stream goes on behind these.
+    pub last_event_id: u64,
+    /// Events of this life that came before and are not remembered.
+    pub forgotten: u64,
+}
+
 /// Why nobody came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
@@ -54,19 +65,22 @@ impl Bus {
         self.ring.tip()
     }
 
-    /// Numbers an event, which `write` puts into its envelope, and sends it to all.
+    /// Numbers an event, which `write` puts into its envelope, and sends it to all; one that is too large as the gap it leaves.
     pub(crate) fn publish(&mut self, kind: &'static str, at_ms: u64, write: impl FnOnce(u64) -> Bytes) {
         if self.ended {
             return;
         }
         let id = self.ring.tip() + 1;
         let frame = Frame { id: Some(id), kind, json: write(id) };
-        self.ring.push(frame.clone());
+        let gap = self.ring.push(frame.clone(), at_ms);
         self.mailboxes.retain(|mailbox| {
             let Some(mailbox) = mailbox.upgrade() else { return false };
             let open = {
                 let mut lane = mailbox.lane.lock();
-                lane.push(&frame, at_ms);
+                match &gap {
+                    None => lane.push(&frame, at_ms),
+                    Some(gap) => lane.skip(id, gap),
+                }
                 !lane.is_ended()
             };
             mailbox.bell.notify_one();
@@ -99,9 +113,10 @@ impl Bus {
         self.mailboxes.len()
     }
 
-    /// The events still remembered, oldest first.
-    pub(crate) fn recent(&self) -> Vec<Bytes> {
-        self.ring.frames().map(|frame| frame.json.clone()).collect()
+    /// The events still remembered, and where they stand in the life of the stream.
+    pub(crate) fn recent(&self) -> Recent {
+        let events = self.ring.frames().map(|frame| frame.json.clone()).collect();
+        Recent { events, last_event_id: self.tip(), forgotten: self.ring.forgotten() }
     }
 
     /// Every stream ends after what it has been sent; no event follows.
@@ -192,6 +207,21 @@ mod tests {
         assert_eq!(read(&mailbox), [(Some(1), "last".to_owned())]);
         assert!(mailbox.lane.lock().is_ended());
         assert_eq!(bus.subscribe(None, 16, 0).err(), Some(Refused::Ended));
-        assert_eq!(bus.recent().len(), 1);
+        assert_eq!(bus.recent().events.len(), 1);
+    }
+
+    #[test]
+    fn an_event_that_no_reader_could_take_is_told_as_a_gap_and_ends_nobody() {
+        let mut bus = bus(1);
+        let mailbox = bus.subscribe(None, 16, 0).unwrap();
+        say(&mut bus, "one");
+        bus.publish("word", 0, |_| vec![b'x'; crate::limits::EVENT_BYTES_MAX + 1].into());
+        say(&mut bus, "three");
+        let read = read(&mailbox);
+        let ids: Vec<_> = read.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids, [Some(1), None, Some(3)]);
+        let gap = r#""reason":"ring_evicted","lastDeliveredId":1,"earliestAvailableId":3"#;
+        assert!(read[1].1.contains(gap), "{}", read[1].1);
+        assert_eq!((bus.recent().forgotten, bus.tip()), (2, 3));
     }
 }

@@ -42,6 +42,7 @@ mod text;
 mod turn;
 mod wire;
 
+pub use bus::Recent;
 pub use clock::Clock;
 pub use deadline::{Deadline, Expiry};
 pub use frame::Frame;

@@ -21,6 +21,9 @@ pub const RING_EVENTS_MAX: usize = 8_000;
 pub const RING_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes replayed to one subscriber before it is told to load the state anew.
 pub const REPLAY_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Bytes of one event that is sent. The peer's client gives its stream up over a frame beyond 16 MiB, comes back for it, and gives up
+/// again; what is larger is therefore a gap that readers are told of.
+pub const EVENT_BYTES_MAX: usize = 15 * 1024 * 1024;
 /// Frames that wait for one subscriber unless it asks for another number.
 pub const SUBSCRIBER_FRAMES_DEFAULT: usize = 256;
 /// Bytes that wait for one subscriber.
@@ -50,6 +53,7 @@ pub const EARLY_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const WRITER_FRAMES_MAX: usize = 1_024;
 
 const _: () = assert!(REPLAY_BYTES_MAX <= RING_BYTES_MAX, "a replay is a part of the ring");
+const _: () = assert!(EVENT_BYTES_MAX < RING_BYTES_MAX, "every event that is sent is remembered for a while");
 const _: () = assert!(SUBSCRIBER_BYTES_MAX < RING_BYTES_MAX, "one reader's arrears are less than the history");
 const _: () = assert!(PERMISSIONS_OPEN_MAX < WRITER_FRAMES_MAX, "every open permission can be answered at once");
 

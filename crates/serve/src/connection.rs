@@ -47,7 +47,8 @@ where
     let limits = &app.options.limits;
     let (first, next) = (Duration::from_millis(limits.first_head_ms), Duration::from_millis(limits.head_ms));
     let heard = Arc::new(AtomicBool::new(false));
-    let stream = Guarded::new(stream, Duration::from_millis(WRITE_STALL_MS)).heard_within(first, Arc::clone(&heard));
+    let stall = Duration::from_millis(app.options.writer_idle_timeout_ms.unwrap_or(WRITE_STALL_MS));
+    let stream = Guarded::new(stream, stall).heard_within(first, Arc::clone(&heard));
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(caller);
         heard.store(true, Ordering::Relaxed);

@@ -15,7 +15,7 @@ use crate::wire::{history_truncated, replay_frame};
 /// The history of a session as a load gives it.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// Event envelopes, numbered from 1.
+    /// Event envelopes, numbered in a row up to the number behind which the life's own events begin.
     pub(crate) frames: Vec<String>,
     /// What says that older frames were left out; it has no number.
     pub(crate) gap: Option<String>,
@@ -62,8 +62,8 @@ pub(crate) fn is_persisted(app: &App, session: &str) -> bool {
     files.iter().any(|path| path.exists())
 }
 
-/// Reads the replay of a session: its last `records_max` records, or as many as fit.
-pub(crate) fn replay(app: &App, session: &str, records_max: Option<usize>) -> History {
+/// Reads the replay of a session: its last `records_max` records, or as many as fit, numbered behind `beyond`.
+pub(crate) fn replay(app: &App, session: &str, records_max: Option<usize>, beyond: u64) -> History {
     let bytes_max = app.options.limits.compacted_replay_max_bytes;
     let bounds = Bounds { bytes_max, records_max: records_max.unwrap_or(usize::MAX) };
     let shown = match replay_within(&app.layout.transcript(session), bounds) {
@@ -74,12 +74,13 @@ pub(crate) fn replay(app: &App, session: &str, records_max: Option<usize>) -> Hi
         }
     };
     // Each update is dropped as soon as it stands in its envelope, so that a replay is held once.
-    let frames = shown.frames.into_iter().zip(1..);
+    let frames = shown.frames.into_iter().zip(beyond + 1..);
     let frames: Vec<_> = frames.map(|(frame, id)| replay_frame(id, session, &frame.update, frame.at_ms)).collect();
     let is_page = shown.is_truncated && records_max.is_some();
     let is_cut = shown.is_truncated && records_max.is_none();
     History {
-        gap: is_cut.then(|| history_truncated(frames.len(), bytes_max, clock::now_ms())),
+        // How many there are before the first is not known, as they were not read: at least one.
+        gap: is_cut.then(|| history_truncated(1, frames.len(), bytes_max, clock::now_ms())),
         page: is_page.then_some(Page { anchor: shown.first_record_id }),
         frames,
         ..History::default()

@@ -11,6 +11,15 @@ pub(crate) struct Journal {
     pub(crate) live: Vec<String>,
 }
 
+/// Events that a late client cannot be shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Missing {
+    /// Before the history of the load: so many at least.
+    pub(crate) before: u64,
+    /// Between the history and the events that are still remembered.
+    pub(crate) forgotten: u64,
+}
+
 /// What of an envelope tells whether it closes a turn.
 #[derive(Deserialize)]
 struct Envelope<'a> {
@@ -19,8 +28,11 @@ struct Envelope<'a> {
 }
 
 /// Puts the history of a load and the events since into two parts, at most `bytes_max` of the newest in all. When something had to be
-/// left out, here or before, the first entry says so.
-pub(crate) fn split(history: &[String], events: Vec<String>, is_cut: bool, bytes_max: usize) -> Journal {
+/// left out, here or before (`missing` events at least), the first entry says so. Of a history whose next events are `forgotten`
+/// nothing is shown, or it would look as if they had never been.
+pub(crate) fn split(history: &[String], events: Vec<String>, missing: Missing, bytes_max: usize) -> Journal {
+    let left_out = if missing.forgotten > 0 { history.len() } else { 0 };
+    let history = &history[left_out..];
     let boundary = events.iter().rposition(|event| closes_turn(event)).map_or(0, |at| at + 1);
     let mut compacted: Vec<String> = history.to_vec();
     let mut live = events;
@@ -30,9 +42,10 @@ pub(crate) fn split(history: &[String], events: Vec<String>, is_cut: bool, bytes
     let mut left = bytes_max;
     let dropped_live = keep_newest(&mut live, &mut left);
     let dropped = dropped_live + keep_newest(&mut compacted, &mut left);
-    if is_cut || dropped > 0 {
+    let truncated = missing.before + missing.forgotten + (left_out + dropped) as u64;
+    if truncated > 0 {
         let retained = compacted.len() + live.len();
-        compacted.insert(0, history_truncated(retained, bytes_max, now_ms()));
+        compacted.insert(0, history_truncated(truncated, retained, bytes_max, now_ms()));
     }
     Journal { compacted, live }
 }
@@ -66,23 +79,32 @@ mod tests {
     #[test]
     fn the_last_terminal_is_the_boundary() {
         let events = ["session_update", "turn_complete", "session_update"].map(event).to_vec();
-        let journal = split(&[event("history")], events, false, 1000);
+        let journal = split(&[event("history")], events, Missing::default(), 1000);
         assert_eq!(journal.compacted, ["history", "session_update", "turn_complete"].map(event));
         assert_eq!(journal.live, [event("session_update")]);
     }
 
     #[test]
     fn without_a_terminal_all_events_are_live() {
-        let journal = split(&[], vec![event("a"), event("b")], false, 1000);
+        let journal = split(&[], vec![event("a"), event("b")], Missing::default(), 1000);
         assert_eq!((journal.compacted.len(), journal.live.len()), (0, 2));
     }
 
     #[test]
     fn what_does_not_fit_is_dropped_from_the_old_end_and_said() {
         let events = vec![event("turn_complete"), event("b")];
-        let journal = split(&[event("a")], events, false, event("b").len() + event("turn_complete").len());
+        let journal = split(&[event("a")], events, Missing::default(), event("b").len() + event("turn_complete").len());
         assert_eq!(journal.live, [event("b")]);
         assert!(journal.compacted[0].contains("history_truncated"), "{:?}", journal.compacted);
         assert_eq!(journal.compacted[1..], [event("turn_complete")]);
+    }
+
+    #[test]
+    fn a_history_that_the_remembered_events_do_not_follow_is_left_out_and_said() {
+        let missing = Missing { before: 1, forgotten: 3 };
+        let journal = split(&[event("history"), event("history")], vec![event("b")], missing, 1000);
+        assert_eq!((journal.compacted.len(), journal.live), (1, vec![event("b")]));
+        let said: serde_json::Value = serde_json::from_str(&journal.compacted[0]).unwrap();
+        assert_eq!((&said["type"], &said["data"]["truncatedEvents"]), (&json!("history_truncated"), &json!(6)));
     }
 }

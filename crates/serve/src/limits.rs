@@ -23,8 +23,8 @@ pub const BODY_READ_MS: u64 = 30_000;
 /// How long a whole body may take, in milliseconds: the largest one over a slow line.
 pub const BODY_TOTAL_MS: u64 = 300_000;
 
-/// How long a socket may refuse our bytes before it is cut, in milliseconds. Above the heartbeat interval, so that a reader that
-/// only pauses survives, and a stalled one cannot pin its buffers for ever.
+/// How long a socket may refuse our bytes before it is cut, unless a flag says otherwise, in milliseconds. Above the heartbeat
+/// interval, so that a reader that only pauses survives, and a stalled one cannot pin its buffers for ever.
 pub const WRITE_STALL_MS: u64 = 30_000;
 
 /// Interval of the comment frames on an event stream, in milliseconds (wire rules, section 10.2).
@@ -54,6 +54,10 @@ pub const PROMPT_NESTING_MAX: usize = 100;
 
 /// Upper bound of `historyPageSize`, in transcript records (wire rules, section 7.1).
 pub const HISTORY_PAGE_MAX: u64 = 500;
+
+/// Numbers that a session's next life leaves free for the lives before it, per millisecond of the clock: more events than any agent
+/// sends. They stay whole numbers to a client that counts in doubles until the year 2255.
+pub const EVENTS_PER_MS_MAX: u64 = 1_000;
 
 /// Longest `cwd` a caller may name, in bytes: the path limit of the systems we run on.
 pub const CWD_BYTES_MAX: usize = 4096;

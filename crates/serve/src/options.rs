@@ -45,6 +45,8 @@ pub struct ServeOptions {
     pub settle_grace_ms: u64,
     /// Who decides what agents ask, and until when.
     pub mediation: Mediation,
+    /// How long a reader may accept nothing before its connection ends, in milliseconds; none means the limit every connection has.
+    pub writer_idle_timeout_ms: Option<u64>,
     /// The program that runs as `<launcher> host …`: the turnd binary itself.
     pub host_launcher: PathBuf,
     /// Our version, as `/capabilities` tells it.

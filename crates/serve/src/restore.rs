@@ -6,9 +6,11 @@ use bridge::{Kind, Session};
 use tokio::sync::watch;
 
 use crate::app::{App, Slot};
+use crate::clock::now_ms;
 use crate::desk::{Action, Busy, Hold, RestoreRequest, outcome};
 use crate::history::{self, History};
 use crate::identity::is_file_id;
+use crate::limits::EVENTS_PER_MS_MAX;
 use crate::open::{id_conflict, open};
 use crate::refusal::Refusal;
 use crate::tasks::{blocking, spawn};
@@ -93,19 +95,20 @@ async fn run(
     let (reader, session) = (Arc::clone(app), id.to_owned());
     blocking(move || history::check(&reader, &session)).await.unwrap_or_else(|| Err(Refusal::internal()))?;
     let opened = open(app, id, Kind::Restore).await?;
+    let beyond = beyond_earlier_lives(now_ms());
     let history = match request.action {
         Action::Load => {
             let (reader, session, records_max) = (Arc::clone(app), id.to_owned(), request.records_max);
             let read = move || {
                 let unresolved = history::reconcile(&reader, &session);
-                History { unresolved, ..history::replay(&reader, &session, records_max) }
+                History { unresolved, ..history::replay(&reader, &session, records_max, beyond) }
             };
             blocking(read).await.ok_or_else(Refusal::internal)?
         }
         Action::Resume => History::default(),
     };
     let history = Arc::new(history);
-    let (last_event_id, memory) = (history.frames.len() as u64, opened.memory());
+    let (last_event_id, memory) = (beyond + history.frames.len() as u64, opened.memory());
     drop(slot);
     let session = opened.activate(last_event_id);
     if request.action == Action::Load {
@@ -114,6 +117,12 @@ async fn run(
     app.watch(&session);
     drop(hold);
     Ok(Arc::new(Restoration { session, history, memory, last_event_id }))
+}
+
+/// A number that no event of an earlier life of the session reached: each life numbers on, so that a cursor of one that is over never
+/// looks valid in this one, with or without its epoch (docs/design/2026-11-30-stream.md).
+fn beyond_earlier_lives(now_ms: u64) -> u64 {
+    now_ms.saturating_mul(EVENTS_PER_MS_MAX)
 }
 
 /// 409 while another restore of this id, with another action or other options, runs.

@@ -15,9 +15,27 @@ const CHUNKS_QUEUED: usize = 1;
 /// The kind of the frame that closes a replay.
 const REPLAY_COMPLETE: &str = "replay_complete";
 
+/// Where the frames of a stream come from.
+pub(crate) trait Source: Send {
+    /// The next one; none once the stream has ended. Cancel safe.
+    fn next(&mut self) -> impl Future<Output = Option<Frame>> + Send;
+    /// The next one if it is there.
+    fn try_next(&mut self) -> Option<Frame>;
+}
+
+impl Source for Subscription {
+    async fn next(&mut self) -> Option<Frame> {
+        Self::next(self).await
+    }
+
+    fn try_next(&mut self) -> Option<Frame> {
+        Self::try_next(self)
+    }
+}
+
 /// A stream that is about to be sent.
-pub(crate) struct Stream {
-    pub(crate) subscription: Subscription,
+pub(crate) struct Stream<S> {
+    pub(crate) source: S,
     /// A frame to send once the replay is over, or at the head when there is none.
     pub(crate) snapshot: Option<String>,
     /// Whether a replay comes first.
@@ -25,12 +43,12 @@ pub(crate) struct Stream {
 }
 
 /// Where the chunks of `stream` go, and the task that produces them. The task ends when the reader is gone or the session is.
-pub(crate) fn open(stream: Stream) -> (mpsc::Receiver<Bytes>, impl Future<Output = ()> + Send) {
+pub(crate) fn open<S: Source>(stream: Stream<S>) -> (mpsc::Receiver<Bytes>, impl Future<Output = ()> + Send) {
     let (sender, receiver) = mpsc::channel(CHUNKS_QUEUED);
     (receiver, pump(stream, sender))
 }
 
-async fn pump(mut stream: Stream, chunks: mpsc::Sender<Bytes>) {
+async fn pump<S: Source>(mut stream: Stream<S>, chunks: mpsc::Sender<Bytes>) {
     let mut text = BytesMut::from(format!("retry: {RECONNECT_MS}\n\n").as_bytes());
     if !stream.replays
         && let Some(snapshot) = stream.snapshot.take()
@@ -45,7 +63,7 @@ async fn pump(mut stream: Stream, chunks: mpsc::Sender<Bytes>) {
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            frame = stream.subscription.next() => match frame {
+            frame = stream.source.next() => match frame {
                 Some(frame) => stream.gather(&mut text, &frame),
                 None => return,
             },
@@ -58,12 +76,12 @@ async fn pump(mut stream: Stream, chunks: mpsc::Sender<Bytes>) {
     }
 }
 
-impl Stream {
+impl<S: Source> Stream<S> {
     /// Writes a frame and those that wait behind it, up to the size of one chunk.
     fn gather(&mut self, text: &mut BytesMut, first: &Frame) {
         self.put(text, first);
         while text.len() < STREAM_CHUNK_BYTES {
-            let Some(frame) = self.subscription.try_next() else { return };
+            let Some(frame) = self.source.try_next() else { return };
             self.put(text, &frame);
         }
     }
@@ -100,6 +118,68 @@ fn put_synthetic(text: &mut BytesMut, kind: &str, json: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One frame a tick, for so many ticks.
+    struct Drip {
+        clock: tokio::time::Interval,
+        left: u64,
+    }
+
+    impl Drip {
+        fn every(period: Duration, left: u64) -> Stream<Self> {
+            let source = Self { clock: interval_at(Instant::now() + period, period), left };
+            Stream { source, snapshot: None, replays: false }
+        }
+    }
+
+    impl Source for Drip {
+        async fn next(&mut self) -> Option<Frame> {
+            self.clock.tick().await;
+            self.left = self.left.checked_sub(1)?;
+            Some(Frame { id: Some(1), kind: "word", json: Bytes::from_static(b"{}") })
+        }
+
+        fn try_next(&mut self) -> Option<Frame> {
+            None
+        }
+    }
+
+    /// The times in seconds at which heartbeats came, until the stream ended or `chunks_max` chunks were read.
+    async fn heartbeats(stream: Stream<Drip>, chunks_max: usize) -> Vec<u64> {
+        let (mut chunks, pump) = open(stream);
+        let read = async {
+            let (began, mut heard) = (Instant::now(), Vec::new());
+            for _ in 0..chunks_max {
+                let Some(chunk) = chunks.recv().await else { break };
+                if chunk.starts_with(b":") {
+                    assert_eq!(&chunk[..], b": heartbeat\n\n");
+                    heard.push(began.elapsed().as_secs());
+                }
+            }
+            drop(chunks);
+            heard
+        };
+        tokio::join!(read, pump).0
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_stream_has_a_heartbeat_every_fifteen_seconds() {
+        let silence = Drip::every(Duration::from_secs(70), 0);
+        assert_eq!(heartbeats(silence, 100).await, [15, 30, 45, 60]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_of_events_has_its_heartbeats_too() {
+        let busy = Drip::every(Duration::from_millis(7), 10_000);
+        assert_eq!(heartbeats(busy, usize::MAX).await, [15, 30, 45, 60]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_is_gone_ends_the_pump() {
+        let (chunks, pump) = open(Drip::every(Duration::from_secs(1 << 30), 0));
+        drop(chunks);
+        pump.await;
+    }
 
     #[test]
     fn a_frame_is_three_lines_and_a_blank_one() {

@@ -366,7 +366,7 @@ pub(crate) fn resolution(resolution: &Resolution) -> Value {
 }
 
 /// One frame of a replay around an update, which is the text of a JSON object (wire rules, section 7.3).
-pub(crate) fn replay_frame(id: usize, session_id: &str, update: &str, at_ms: Option<u64>) -> String {
+pub(crate) fn replay_frame(id: u64, session_id: &str, update: &str, at_ms: Option<u64>) -> String {
     let session_id = Value::from(session_id);
     let meta = at_ms.map(|at_ms| format!(r#","_meta":{{"serverTimestamp":{at_ms}}}"#)).unwrap_or_default();
     format!(
@@ -374,10 +374,11 @@ pub(crate) fn replay_frame(id: usize, session_id: &str, update: &str, at_ms: Opt
     )
 }
 
-/// What says that a replay does not begin at the beginning (wire rules, section 7.3).
-pub(crate) fn history_truncated(retained: usize, bytes_max: usize, at_ms: u64) -> String {
+/// What says that a replay does not begin at the beginning, `truncated` events or more being left out (wire rules, section 7.3).
+pub(crate) fn history_truncated(truncated: u64, retained: usize, bytes_max: usize, at_ms: u64) -> String {
     let data = json!({
         "reason": "replay_window_exceeded",
+        "truncatedEvents": truncated,
         "retainedEvents": retained,
         "maxBytes": bytes_max,
         "fullTranscriptAvailable": true,

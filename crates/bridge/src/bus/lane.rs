@@ -62,6 +62,18 @@ impl Lane {
         }
     }
 
+    /// Passes over an event, which `gap` tells of. Such a frame counts no more than others about the stream; events in a row that
+    /// are passed over are one gap.
+    pub(crate) fn skip(&mut self, id: u64, gap: &Frame) {
+        if self.ended {
+            return;
+        }
+        self.last_event_id = id;
+        if self.live.back().is_none_or(|last| last.kind != gap.kind) {
+            self.live.push_back(gap.clone());
+        }
+    }
+
     pub(crate) fn pop(&mut self) -> Option<Frame> {
         if let Some(frame) = self.replay.pop_front() {
             return Some(frame);
@@ -161,6 +173,19 @@ mod tests {
     fn an_event_larger_than_the_bound_is_taken_alone() {
         check(16, 40, "+100 - - -", ". slow_client_warning nothing");
         check(16, 40, "+ +100 - - -", ". client_evicted nothing $");
+    }
+
+    #[test]
+    fn events_passed_over_in_a_row_are_one_gap() {
+        let mut lane = Lane::new(VecDeque::new(), 0, 16, 1000);
+        let gap = Frame { id: None, kind: "gap", json: "{}".into() };
+        for id in 1..=3 {
+            lane.skip(id, &gap);
+        }
+        lane.push(&Frame { id: Some(4), kind: "event", json: "{}".into() }, 0);
+        lane.skip(5, &gap);
+        let read: Vec<_> = std::iter::from_fn(|| lane.pop()).map(|frame| frame.kind).collect();
+        assert_eq!(read, ["gap", "event", "gap"]);
     }
 
     #[test]

@@ -119,7 +119,7 @@ proptest! {
         for size in sizes {
             bus.publish("event", 0, |_| text.slice(..size));
         }
-        let kept: usize = bus.recent().iter().map(Bytes::len).sum();
+        let kept: usize = bus.recent().events.iter().map(Bytes::len).sum();
         prop_assert!(kept <= crate::limits::RING_BYTES_MAX);
         let mut lane = stalled.lane.lock();
         let waiting: Vec<Frame> = std::iter::from_fn(|| lane.pop()).filter(|frame| frame.id.is_some()).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::limits::{REPLAY_BYTES_MAX, RING_BYTES_MAX};
+use crate::limits::{EVENT_BYTES_MAX, REPLAY_BYTES_MAX, RING_BYTES_MAX};
 use crate::{Frame, wire};
 
 /// The newest events within a number and a size.
@@ -18,6 +18,7 @@ pub(crate) struct Ring {
 struct Bounds {
     events_max: usize,
     bytes_max: usize,
+    event_bytes_max: usize,
     replay_bytes_max: usize,
 }
 
@@ -37,7 +38,7 @@ pub(crate) enum Gap {
     EpochReset,
     /// The cursor is not of this life of the stream: the reader says so itself.
     EpochMismatch,
-    /// Events behind the cursor are forgotten.
+    /// Events behind the cursor are forgotten, or one was too large to be sent.
     RingEvicted,
     /// Events behind the cursor were part of a replayed history and never in the ring.
     SeededReplay,
@@ -47,7 +48,12 @@ pub(crate) enum Gap {
 
 impl Ring {
     pub(crate) fn new(seeded: u64, events_max: usize) -> Self {
-        let bounds = Bounds { events_max, bytes_max: RING_BYTES_MAX, replay_bytes_max: REPLAY_BYTES_MAX };
+        let bounds = Bounds {
+            events_max,
+            bytes_max: RING_BYTES_MAX,
+            event_bytes_max: EVENT_BYTES_MAX,
+            replay_bytes_max: REPLAY_BYTES_MAX,
+        };
         Self::bounded(seeded, bounds)
     }
 
@@ -64,15 +70,27 @@ impl Ring {
         self.frames.iter()
     }
 
-    /// Takes the next event; the oldest make room. One larger than the whole ring is numbered and not kept.
-    pub(crate) fn push(&mut self, frame: Frame) {
+    /// How many events of this life are not remembered any more.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.earliest() - self.seeded - 1
+    }
+
+    /// Takes the next event; the oldest make room. One that is too large is numbered and not kept, nor what was before it: what is
+    /// remembered has no hole. Then the frame is given that stands for it.
+    pub(crate) fn push(&mut self, frame: Frame, at_ms: u64) -> Option<Frame> {
         self.tip += 1;
+        if frame.json.len() > self.bounds.event_bytes_max {
+            self.frames.clear();
+            self.bytes = 0;
+            return Some(wire::resync(Gap::RingEvicted, self.tip - 1, self.earliest(), at_ms));
+        }
         self.bytes += frame.json.len();
         self.frames.push_back(frame);
         while self.frames.len() > self.bounds.events_max || self.bytes > self.bounds.bytes_max {
             let Some(oldest) = self.frames.pop_front() else { break };
             self.bytes -= oldest.json.len();
         }
+        None
     }
 
     /// What a reader gets before anything new: events, and frames that say where there is a gap.
@@ -122,14 +140,14 @@ impl Ring {
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds = Bounds { events_max: 4, bytes_max: 100, replay_bytes_max: 60 };
+    const BOUNDS: Bounds = Bounds { events_max: 4, bytes_max: 100, event_bytes_max: 95, replay_bytes_max: 60 };
 
     /// A ring that was seeded with some events and then took others of the given sizes.
     fn ring(seeded: u64, sizes: &[usize]) -> Ring {
         let mut ring = Ring::bounded(seeded, BOUNDS);
         for size in sizes {
             let id = Some(ring.tip() + 1);
-            ring.push(Frame { id, kind: "word", json: vec![b'x'; *size].into() });
+            ring.push(Frame { id, kind: "word", json: vec![b'x'; *size].into() }, 0);
         }
         ring
     }
@@ -208,9 +226,21 @@ mod tests {
     fn the_ring_stays_within_its_bytes() {
         let kept = ring(0, &[60, 30, 30]);
         assert_eq!(kept.frames().map(|frame| frame.id.unwrap()).collect::<Vec<_>>(), [2, 3]);
-        let huge = ring(0, &[1, 101]);
-        assert_eq!(huge.frames().count(), 0);
-        check(&huge, 1, "ring_evicted>3 complete:0");
-        check(&huge, 2, "complete:0");
+    }
+
+    #[test]
+    fn an_event_that_is_too_large_is_a_gap_and_the_ring_begins_behind_it() {
+        let huge = ring(0, &[1, 96, 1]);
+        assert_eq!(huge.frames().map(|frame| frame.id.unwrap()).collect::<Vec<_>>(), [3]);
+        check(&huge, 1, "ring_evicted>3 3 complete:1");
+        check(&huge, 2, "3 complete:1");
+        assert_eq!(huge.forgotten(), 2);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_counted_from_the_life_s_own_first_event() {
+        assert_eq!(ring(0, &[]).forgotten(), 0);
+        assert_eq!(ring(7, &[1, 1]).forgotten(), 0);
+        assert_eq!(ring(7, &[1; 6]).forgotten(), 2);
     }
 }

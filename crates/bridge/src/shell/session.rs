@@ -3,13 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use thiserror::Error;
 use uuid::Uuid;
 
 use super::live::Live;
 use super::subscription::{Subscribe, SubscribeError, Subscription};
-use crate::bus::{Cursor, Refused};
+use crate::bus::{Cursor, Recent, Refused};
 use crate::effect::Reply;
 use crate::input::Input;
 use crate::limits::SUBSCRIBER_FRAMES_DEFAULT;
@@ -85,8 +84,8 @@ impl Session {
         self.live.state.lock().bus.tip()
     }
 
-    /// The events still in the ring, oldest first, each a whole envelope.
-    pub fn recent_events(&self) -> Vec<Bytes> {
+    /// The events still in the ring, and the cursor that goes on behind them.
+    pub fn recent(&self) -> Recent {
         self.live.state.lock().bus.recent()
     }
 

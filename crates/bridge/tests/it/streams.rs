@@ -95,9 +95,10 @@ async fn a_stalled_reader_is_evicted_and_the_session_does_not_notice() {
 #[tokio::test(start_paused = true)]
 async fn events_in_the_ring_can_be_listed() {
     let world = finished().await;
-    let kinds: Vec<_> = world
-        .session
-        .recent_events()
+    let recent = world.session.recent();
+    assert_eq!((recent.last_event_id, recent.forgotten), (3, 0));
+    let kinds: Vec<_> = recent
+        .events
         .iter()
         .map(|json| serde_json::from_slice::<serde_json::Value>(json).unwrap()["type"].clone())
         .collect();

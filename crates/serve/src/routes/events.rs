@@ -19,8 +19,8 @@ use crate::wire::synthetic_frame;
 const EPOCH: HeaderName = HeaderName::from_static("x-qwen-event-epoch");
 const STREAM_ID: HeaderName = HeaderName::from_static("x-qwen-sse-stream-id");
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// Longest epoch a client may send, in characters.
-const EPOCH_CHARS_MAX: usize = 64;
+/// What stands for an epoch that cannot be read. No stream has it: epochs are UUIDs.
+const UNREADABLE: &str = "";
 
 pub(crate) fn subscribe(call: &Call<'_>) -> Result<Reply, Refusal> {
     let session = call.app.session(&call.session_id())?;
@@ -30,20 +30,28 @@ pub(crate) fn subscribe(call: &Call<'_>) -> Result<Reply, Refusal> {
     let subscription = session.subscribe(&how).map_err(|error| refused(&session, error))?;
     let wants_snapshot = query::value(call.head.uri.query(), "snapshot").as_deref() == Some("1");
     let snapshot = wants_snapshot.then(|| snapshot(call, &session));
-    let (chunks, pump) = open(Stream { subscription, snapshot, replays: cursor.is_some() });
+    let (chunks, pump) = open(Stream { source: subscription, snapshot, replays: cursor.is_some() });
     spawn(pump);
-    Ok(stream_reply(&session, Body::Stream(chunks)))
+    let stream_id = fresh_uuid();
+    note(call, &session, &stream_id);
+    Ok(stream_reply(&session, &stream_id, Body::Stream(chunks)))
 }
 
-fn stream_reply(session: &Session, body: Body) -> Reply {
+/// Why the client says that it comes, and which stream it had before: for whoever reads the log, and for nothing else.
+fn note(call: &Call<'_>, session: &Session, stream_id: &str) {
+    let query = call.head.uri.query();
+    let (reason, previous) = (query::value(query, "connectReason"), query::value(query, "previousStreamId"));
+    tracing::debug!(session = session.id(), stream = stream_id, ?reason, ?previous, "a stream is opened");
+}
+
+fn stream_reply(session: &Session, stream_id: &str, body: Body) -> Reply {
     let mut reply = Response::new(body);
     let headers = reply.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     headers.insert(CONNECTION, HeaderValue::from_static("keep-alive"));
     headers.insert(NO_BUFFERING, HeaderValue::from_static("no"));
-    let stream_id = fresh_uuid();
-    for (name, value) in [(EPOCH, session.epoch()), (STREAM_ID, stream_id.as_str())] {
+    for (name, value) in [(EPOCH, session.epoch()), (STREAM_ID, stream_id)] {
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(name, value);
         }
@@ -61,11 +69,11 @@ fn cursor(headers: &HeaderMap) -> Option<u64> {
     Some(text.parse().unwrap_or(u64::MAX))
 }
 
+/// The life of the stream that the cursor is of; an empty header is none. One that cannot be an epoch is not ours, so the cursor
+/// is of another life, where the peer would take its number for one of this.
 fn epoch(headers: &HeaderMap) -> Option<String> {
-    let text = headers.get(EPOCH)?.to_str().ok()?;
-    let sound = (1..=EPOCH_CHARS_MAX).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-    sound.then(|| text.to_owned())
+    let value = headers.get(EPOCH).filter(|value| !value.is_empty())?;
+    Some(value.to_str().unwrap_or(UNREADABLE).to_owned())
 }
 
 fn max_queued(call: &Call<'_>) -> Result<usize, Refusal> {
@@ -129,9 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_epoch_is_none() {
-        assert_eq!(epoch(&headers(EPOCH, "a-b_1")).as_deref(), Some("a-b_1"));
-        assert_eq!(epoch(&headers(EPOCH, "a b")), None);
-        assert_eq!(epoch(&headers(EPOCH, &"a".repeat(65))), None);
+    fn an_odd_epoch_is_another_life_and_an_empty_one_none() {
+        for text in ["a-b_1", "a b", &"a".repeat(65)] {
+            assert_eq!(epoch(&headers(EPOCH, text)).as_deref(), Some(text));
+        }
+        let unreadable = HeaderMap::from_iter([(EPOCH, HeaderValue::from_bytes(b"\xff").unwrap())]);
+        assert_eq!(epoch(&unreadable).as_deref(), Some(UNREADABLE));
+        assert_eq!((epoch(&headers(EPOCH, "")), epoch(&HeaderMap::new())), (None, None));
     }
 }

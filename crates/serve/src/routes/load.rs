@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bridge::Session;
+use bridge::{Recent, Session};
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -13,7 +13,7 @@ use crate::clock::iso;
 use crate::desk::{Action, RestoreRequest};
 use crate::dispatch::Call;
 use crate::history::{self, History};
-use crate::journal;
+use crate::journal::{self, Missing};
 use crate::limits::HISTORY_PAGE_MAX;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, ok};
@@ -43,10 +43,19 @@ async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
     let id = call.session_id();
     let joined = restore(call.app, &id, request).await?;
     let session = joined.session();
-    let replay = (action == Action::Load).then(|| match &joined {
-        Joined::Restored(restoration) => cold(&restoration.history),
-        Joined::Attached(session) => attach(call, session),
-    });
+    // The cursor is the one behind what is shown, however long the rest takes.
+    let (replay, attached, memory, last_event_id) = match &joined {
+        Joined::Restored(restoration) => {
+            let replay = (action == Action::Load).then(|| cold(&restoration.history));
+            (replay, false, restoration.memory.clone(), restoration.last_event_id)
+        }
+        Joined::Attached(session) => {
+            let recent = session.recent();
+            let last_event_id = recent.last_event_id;
+            let replay = (action == Action::Load).then(|| attach(call, session, &recent));
+            (replay, true, None, last_event_id)
+        }
+    };
     let prompt_terminals = match action {
         Action::Load => terminals(call, session).await,
         Action::Resume => Vec::new(),
@@ -58,10 +67,6 @@ async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
     };
     let history = history.filter(|_| action == Action::Load);
     let unresolved_prompts = history.iter().flat_map(|history| &history.unresolved).map(wire::Unresolved::new);
-    let (attached, memory, last_event_id) = match &joined {
-        Joined::Restored(restoration) => (false, restoration.memory.clone(), restoration.last_event_id),
-        Joined::Attached(session) => (true, None, session.last_event_id()),
-    };
     let client_id = session.register(client);
     Ok(ok(&wire::Restored {
         session_id: session.id(),
@@ -111,11 +116,12 @@ fn cold(history: &History) -> Replay<'_> {
 }
 
 /// What happened before the caller came: the history of the load, then the events since.
-fn attach(call: &Call<'_>, session: &Session) -> Replay<'static> {
+fn attach(call: &Call<'_>, session: &Session, recent: &Recent) -> Replay<'static> {
     let history = call.app.restored.get(session.id()).unwrap_or_default();
-    let events: Vec<String> = session.recent_events().iter().filter_map(text).collect();
+    let events: Vec<String> = recent.events.iter().filter_map(text).collect();
     let bytes_max = call.app.options.limits.compacted_replay_max_bytes;
-    let journal = journal::split(&history.frames, events, history.gap.is_some(), bytes_max);
+    let missing = Missing { before: u64::from(history.gap.is_some()), forgotten: recent.forgotten };
+    let journal = journal::split(&history.frames, events, missing, bytes_max);
     Replay {
         compacted_replay: journal.compacted.into_iter().filter_map(raw).map(Cow::Owned).collect(),
         live_journal: journal.live.into_iter().filter_map(raw).map(Cow::Owned).collect(),

@@ -38,6 +38,7 @@ pub(crate) fn options(store: &Path) -> ServeOptions {
         initialize_timeout_ms: 10_000,
         restore_timeout_ms: 10_000,
         prompt_deadline_ms: None,
+        writer_idle_timeout_ms: None,
         prompt_run_deadline_ms: None,
         settle_grace_ms: 600_000,
         mediation: serve::Mediation::default(),
@@ -167,6 +168,19 @@ impl Daemon {
     /// A stream of a session's events from its beginning.
     pub(crate) async fn events(&self, session: &str) -> Stream {
         Stream::open(self.address, &format!("/session/{session}/events"), &[("last-event-id", "0")]).await
+    }
+
+    /// A stream of a session's events behind a cursor.
+    pub(crate) async fn events_from(&self, session: &str, cursor: &Value) -> Stream {
+        let path = format!("/session/{session}/events");
+        Stream::open(self.address, &path, &[("last-event-id", &cursor.to_string())]).await
+    }
+
+    /// Admits a prompt and polls for its end, so that nobody reads what it says.
+    pub(crate) async fn run_unread(&self, session: &str, text: &str) {
+        let receipt = self.prompt(session, text).await;
+        let prompt = receipt["promptId"].as_str().unwrap();
+        until("the turn is over", async || self.turn(session, prompt).await.json()["state"] != "running").await;
     }
 
     /// Admits a prompt and waits for its end; its id.

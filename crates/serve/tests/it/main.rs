@@ -9,6 +9,7 @@ mod daemon;
 mod peer;
 
 mod cold_load;
+mod cursors;
 mod deadlines;
 mod events;
 mod exposure;
@@ -19,6 +20,7 @@ mod long_poll;
 mod permissions;
 mod plumbing;
 mod prompts;
+mod readers;
 mod robustness;
 mod smuggling;
 mod tls;

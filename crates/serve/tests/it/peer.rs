@@ -262,6 +262,13 @@ impl Host {
                     self.update(&session, &format!("{number} {}", "x".repeat(20_000)));
                 }
             }
+            // Little by little: others get their turn in between.
+            "chatter" => {
+                for number in 0..300 {
+                    self.update(&session, &number.to_string());
+                    tokio::task::yield_now().await;
+                }
+            }
             "ask" => {
                 let allowed = self.ask(&session).await;
                 if allowed["outcome"]["outcome"] == "cancelled" {

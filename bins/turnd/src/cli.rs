@@ -1,7 +1,7 @@
 //! What can be typed: every command, flag and help text.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -116,6 +116,8 @@ pub(crate) struct ServeArgs {
     pub(crate) permissions: PermissionArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+    #[command(flatten)]
+    pub(crate) rates: RateArgs,
 }
 
 #[derive(Debug, Default, Args)]
@@ -214,6 +216,26 @@ pub(crate) struct LimitArgs {
     /// Bytes of history that a load replays
     #[arg(long, default_value_t = 4 * 1024 * 1024, value_name = "BYTES")]
     pub(crate) compacted_replay_max_bytes: usize,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Rate limit")]
+pub(crate) struct RateArgs {
+    /// Count requests, by client id on a loopback bind, else by address
+    #[arg(long)]
+    pub(crate) rate_limit: bool,
+    /// Admissions within a window
+    #[arg(long, default_value = "10", value_name = "N")]
+    pub(crate) rate_limit_prompt: NonZeroU32,
+    /// Whatever else changes something
+    #[arg(long, default_value = "30", value_name = "N")]
+    pub(crate) rate_limit_mutation: NonZeroU32,
+    /// Whatever changes nothing
+    #[arg(long, default_value = "120", value_name = "N")]
+    pub(crate) rate_limit_read: NonZeroU32,
+    /// The window
+    #[arg(long, default_value_t = 60_000, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rate_limit_window_ms: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

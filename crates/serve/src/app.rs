@@ -12,6 +12,7 @@ use crate::hosts::HostStarter;
 use crate::layout::Layout;
 use crate::options::ServeOptions;
 use crate::polled::Polled;
+use crate::rate::Gate;
 use crate::refusal::Refusal;
 use crate::restored::Restored;
 use crate::room::Room;
@@ -31,6 +32,7 @@ pub(crate) struct App {
     pub(crate) sink: Arc<LedgerSink>,
     pub(crate) hosts: Arc<dyn HostStarter>,
     pub(crate) wall: Wall,
+    pub(crate) gate: Gate,
     pub(crate) router: Router,
     /// Which session ids are in transition, and which session is the default one.
     pub(crate) desk: Desk,
@@ -61,6 +63,7 @@ impl App {
             sink,
             hosts,
             wall,
+            gate: Gate::new(options.rates, address.ip().is_loopback()),
             router: Router::new()?,
             desk: Desk::default(),
             chosen: Chosen::new(layout.clone(), options.durability),

@@ -19,6 +19,17 @@ impl Caller {
         Self { address: address.ok().map(|address| address.ip()) }
     }
 
+    /// Where the caller is, as coarse as addresses are given out: an IPv4 address, or the network that an IPv6 customer has.
+    pub(crate) fn neighbourhood(self) -> Option<String> {
+        Some(match self.address?.to_canonical() {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
+            }
+        })
+    }
+
     /// Whether a request with these headers was sent by a program on this machine. One that a proxy handed on was not, wherever
     /// the proxy runs: it may come from anywhere, and who forges such a header only loses by it.
     pub(crate) fn is_local(self, headers: &HeaderMap) -> bool {

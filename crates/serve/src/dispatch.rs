@@ -22,7 +22,7 @@ use crate::routes;
 use crate::wall::{Passage, mark_allowed};
 
 /// The header that names the calling client.
-const CLIENT_ID: &str = "x-qwen-client-id";
+pub(crate) const CLIENT_ID: &str = "x-qwen-client-id";
 
 /// A request that reached its route.
 pub(crate) struct Call<'a> {
@@ -101,6 +101,12 @@ where
         Passage::Pass(origin) => origin,
         Passage::Stop(reply) => return reply,
     };
+    if let Some(mut reply) = app.gate.stop(&head) {
+        if let Some(origin) = &origin {
+            mark_allowed(reply.headers_mut(), origin);
+        }
+        return reply;
+    }
     let outcome = unpanicked(routed(app, &head, body)).await.unwrap_or_else(|| Err(Refusal::internal()));
     let mut reply = outcome.unwrap_or_else(|refusal| refuse(&refusal));
     if let Some(origin) = &origin {

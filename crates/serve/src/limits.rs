@@ -3,6 +3,12 @@
 /// Largest request body, in bytes. The peer's client never sends more; a prompt with images fits well.
 pub const BODY_BYTES_MAX: usize = 10 * 1024 * 1024;
 
+/// Callers whose requests are counted each for himself; all further ones share one count (wire rules, section 5.1).
+pub const RATE_KEYS_MAX: usize = 10_000;
+
+/// How often callers that are to be forgotten are looked for while there is no place for new ones, in milliseconds.
+pub const RATE_SWEEP_MS: u64 = 1_000;
+
 /// How much of a refused body is read and thrown away, in bytes, so that its sender gets the 413 instead of a reset.
 pub const DRAIN_BYTES_MAX: usize = 32 * 1024 * 1024;
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use bridge::Mediation;
 
 use crate::limits::Limits;
+use crate::rate::Rates;
 use crate::tls::Tls;
 use crate::token::Token;
 
@@ -27,6 +28,8 @@ pub struct ServeOptions {
     pub require_auth: bool,
     /// Origins whose pages may call us.
     pub allow_origins: Vec<String>,
+    /// How many requests each caller may send; none counts nothing.
+    pub rates: Option<Rates>,
     /// What is allowed at once.
     pub limits: Limits,
     /// How far an append must have come before it counts.

@@ -6,12 +6,12 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use serve::{Limits, Mediation, Policy, ServeOptions, Server, Tls, Token};
+use serve::{Limits, Mediation, Policy, Rates, ServeOptions, Server, Tls, Token};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agents::{Agent, AgentError};
-use crate::cli::{Durability, PermissionArgs, PermissionPolicy, ServeArgs, TranscriptMode};
+use crate::cli::{Durability, PermissionArgs, PermissionPolicy, RateArgs, ServeArgs, TranscriptMode};
 use crate::output::line;
 use crate::store;
 use access::AccessError;
@@ -124,6 +124,7 @@ fn options(args: ServeArgs, token: Option<Token>, tls: Option<Tls>) -> Result<Se
         agent: agent.argv,
         token,
         tls,
+        rates: rates(&args.rates),
         require_auth: args.access.require_auth,
         allow_origins: args.access.allow_origin,
         limits: Limits {
@@ -165,6 +166,16 @@ fn mediation(args: &PermissionArgs) -> Result<Mediation, ServeCommandError> {
     };
     let timeout_ms = args.permission_response_timeout_ms;
     Ok(Mediation { policy, response_timeout_ms: (timeout_ms > 0).then_some(timeout_ms) })
+}
+
+/// What each caller may send, where that is counted at all.
+fn rates(args: &RateArgs) -> Option<Rates> {
+    args.rate_limit.then(|| Rates {
+        prompt: args.rate_limit_prompt.get(),
+        mutation: args.rate_limit_mutation.get(),
+        read: args.rate_limit_read.get(),
+        window_ms: args.rate_limit_window_ms,
+    })
 }
 
 fn own_program() -> Result<PathBuf, ServeCommandError> {

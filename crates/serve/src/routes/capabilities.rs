@@ -42,6 +42,7 @@ pub(crate) fn get(call: &Call<'_>) -> Reply {
     let limits = &options.limits;
     let mut tags = TAGS.to_vec();
     tags.extend(options.require_auth.then_some("require_auth"));
+    tags.extend(options.rates.map(|_| "rate_limit"));
     tags.extend((!options.allow_origins.is_empty()).then_some("allow_origin"));
     tags.extend(options.writer_idle_timeout_ms.map(|_| "writer_idle_timeout"));
     let workspace = &call.app.workspace;

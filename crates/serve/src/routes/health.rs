@@ -40,6 +40,9 @@ fn deep(call: &Call<'_>) -> Value {
         "connectedClients": count(|status| status.subscriber_count),
         "channelAlive": true,
     });
+    if let Some(hits) = call.app.gate.hits() {
+        body["rateLimitHits"] = hits.into();
+    }
     if let Some(last) = last {
         body["lastActivityAt"] = iso(last).into();
         body["idleSinceMs"] = if active > 0 { 0 } else { now_ms().saturating_sub(last) }.into();

@@ -30,6 +30,7 @@ pub(crate) fn options(store: &Path) -> ServeOptions {
         agent: vec!["scripted".into()],
         token: None,
         tls: None,
+        rates: None,
         require_auth: false,
         allow_origins: Vec::new(),
         limits: Limits::default(),

@@ -20,6 +20,7 @@ mod long_poll;
 mod permissions;
 mod plumbing;
 mod prompts;
+mod rate;
 mod readers;
 mod robustness;
 mod smuggling;

@@ -56,6 +56,10 @@ differential N="500" SEED="1":
     python3 -B e2e/differential.py {{N}} {{SEED}}
     python3 -B e2e/wishes.py {{N}} {{SEED}}
 
+# Kills within 20 ms after the answer to a cancel, and what the next load says: so many rounds.
+cancel-kills ROUNDS="60" SEED="1": build
+    python3 -B e2e/wish_kills.py {{ROUNDS}} {{SEED}}
+
 # What a verdict costs us and what a cold load costs qwen-code, on the same 100 MB session.
 load-cost:
     python3 -B e2e/load_cost.py

@@ -13,19 +13,21 @@ struct Race {
 impl Race {
     fn after(setting: &[&str]) -> Self {
         let mut race = Self { play: Play::new(), model: Model::default() };
-        setting.iter().for_each(|statement| {
-            race.act(statement);
-        });
+        setting.iter().for_each(|statement| race.act(statement));
         race
     }
 
-    fn act(&mut self, statement: &str) -> Vec<String> {
+    fn act(&mut self, statement: &str) {
         self.model.agent_answers(statement);
-        let effects = self.play.act(statement);
-        let words = effects.iter().map(word).collect();
-        effects.into_iter().for_each(|effect| self.model.take(effect));
+        self.play.act(statement).into_iter().for_each(|effect| self.model.take(effect));
         self.model.agree(&self.play);
-        words
+    }
+
+    /// The same, in words.
+    fn told(&mut self, statement: &str) -> Vec<String> {
+        let before = self.model.log.len();
+        self.act(statement);
+        self.model.log[before..].iter().map(word).collect()
     }
 
     /// Lets the session come to its end and looks whether each prompt has come to one.
@@ -103,7 +105,7 @@ fn a_cancel_at_the_moment_of_the_end_does_not_touch_the_next() {
         // The cancel of one prompt by its name, in every order.
         orders(&["settle A end_turn", "remove A", DEADLINES], |order| {
             let mut race = Race::after(&[setting, "admit B", "tick 5"]);
-            let told: Vec<String> = order.iter().flat_map(|statement| race.act(statement)).collect();
+            let told: Vec<String> = order.iter().flat_map(|statement| race.told(statement)).collect();
             assert!(!told.contains(&"cancel B".to_owned()), "{order:?} {told:?}");
             race.act("settle B end_turn");
             assert_eq!(race.model.published["B"], "end_turn", "{order:?}");
@@ -112,7 +114,7 @@ fn a_cancel_at_the_moment_of_the_end_does_not_touch_the_next() {
         // The cancel of what runs, heard before the end: the agent's answer and its own news of it are for A alone.
         orders(&["settle A end_turn", DEADLINES, "settle A cancelled"], |order| {
             let mut race = Race::after(&[setting, "admit B", "tick 5", "cancel"]);
-            let told: Vec<String> = order.iter().flat_map(|statement| race.act(statement)).collect();
+            let told: Vec<String> = order.iter().flat_map(|statement| race.told(statement)).collect();
             assert!(told.contains(&"> prompt B".to_owned()) && !told.contains(&"> cancel".to_owned()), "{told:?}");
             race.act("settle B end_turn");
             assert_eq!(race.model.published["B"], "end_turn", "{order:?}");
@@ -126,10 +128,7 @@ fn a_thousand_hand_overs_at_the_instant_a_turn_ends_lose_and_double_nothing() {
     for ahead in [0, 1, 4] {
         let mut race = Race::after(&[]);
         let admit = |race: &mut Race, number: u32| race.act(&format!("admit p{number}"));
-        (0..ahead).for_each(|number| {
-            admit(&mut race, number);
-        });
-        let mut held = Vec::new();
+        (0..ahead).for_each(|number| admit(&mut race, number));
         for number in ahead..1_000 {
             // In turns: the end first, or the admission first.
             if number % 2 == 0 {
@@ -139,7 +138,6 @@ fn a_thousand_hand_overs_at_the_instant_a_turn_ends_lose_and_double_nothing() {
                 admit(&mut race, number);
                 race.act("settle ? end_turn");
             }
-            held.extend(race.model.held.clone());
         }
         while race.model.held.is_some() {
             race.act("settle ? end_turn");
@@ -165,7 +163,7 @@ fn of_fifty_copies_of_one_id_one_runs_whatever_happens_between_them() {
         let mut race = Race::after(&[]);
         let mut answers = Vec::new();
         for copy in 0..50 {
-            answers.extend(race.act("admit A"));
+            answers.extend(race.told("admit A"));
             if copy % 10 == 3 {
                 race.act(between);
             }

@@ -1,6 +1,6 @@
 //! An agent that does not stop, and the process in its place.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::world::{Host, Store, code, content, runs};
 
@@ -25,37 +25,33 @@ async fn replace(host: &mut Host) -> u64 {
     host.ask("turnd/replace_agent", json!({"sessionId": "session-1", "cwd": "/", "mcpServers": []})).await
 }
 
-fn texts(store: &Store, prompt_id: &str) -> Value {
-    store.result(prompt_id).unwrap()["partialText"].clone()
-}
-
 #[tokio::test]
 async fn another_process_of_the_agent_gets_the_session_and_every_word_of_the_old_one_is_its_own_turns() {
     let store = Store::new();
     let mut host = store.host_over_script(&[], DEAF);
     host.open().await;
-    let prompt = host.prompt("p1", "x").await;
-    host.until("session/update").await;
-    host.cancel().await;
-    let old = content(&store.path("pids")).await.trim().to_owned();
-    let request = replace(&mut host).await;
-    let failed = host.answer(prompt).await;
-    assert_eq!(code(&failed), "agent_replaced");
-    assert!(!runs(&old), "its turn is over only now that it is gone");
-    let result = store.result("p1").unwrap();
-    assert_eq!((&result["state"], result["cancelledAt"].is_u64()), (&json!("cancelled"), true), "{result}");
-    assert_eq!(texts(&store, "p1"), json!(format!("said by {old} and last words")));
-    let answer = host.answer(request).await;
-    assert_eq!(answer["result"], json!({"sessionId": "ses", "_meta": {"turnd/memory": "loaded"}}));
+    // More than once, since whether its end or its last words are seen first is chance.
+    for round in 0..8 {
+        let id = format!("p{round}");
+        let prompt = host.prompt(&id, "x").await;
+        let old = content(&store.path("pids")).await.lines().last().unwrap().to_owned();
+        let update = host.until("session/update").await;
+        assert_eq!(update["params"]["update"]["content"]["text"], format!("said by {old}"));
+        host.cancel().await;
+        let request = replace(&mut host).await;
+        assert_eq!(code(&host.answer(prompt).await), "agent_replaced");
+        assert!(!runs(&old), "its turn is over only now that it is gone");
+        let result = store.result(&id).unwrap();
+        assert_eq!((&result["state"], result["cancelledAt"].is_u64()), (&json!("cancelled"), true), "{result}");
+        assert_eq!(result["partialText"], json!(format!("said by {old} and last words")));
+        let answer = host.answer(request).await;
+        assert_eq!(answer["result"], json!({"sessionId": "ses", "_meta": {"turnd/memory": "loaded"}}));
+    }
     let pids = content(&store.path("pids")).await;
-    let new = pids.lines().last().unwrap();
-    assert!(new != old && runs(new));
-    host.prompt("p2", "y").await;
-    let update = host.until("session/update").await;
-    assert_eq!(update["params"]["update"]["content"]["text"], format!("said by {new}"));
+    let running: Vec<_> = pids.lines().filter(|pid| runs(pid)).collect();
+    assert_eq!(running, [pids.lines().last().unwrap()]);
     host.close().await;
-    assert!(!runs(new));
-    assert_eq!(texts(&store, "p2"), json!(format!("said by {new}")));
+    assert!(!runs(running[0]));
 }
 
 #[tokio::test]

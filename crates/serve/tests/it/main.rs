@@ -24,6 +24,7 @@ mod rate;
 mod readers;
 mod robustness;
 mod smuggling;
+mod terminals;
 mod tls;
 mod turns;
 mod wiring;

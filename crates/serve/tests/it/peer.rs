@@ -278,13 +278,14 @@ impl Host {
             }
             _ => {}
         }
+        let stop_reason = text.strip_prefix("stop ").unwrap_or("end_turn");
         let said = format!("echo: {text}");
         self.update(&session, &said);
         record.end(TurnState::Completed, |mut result| {
-            result.stop_reason = Some("end_turn".into());
+            result.stop_reason = Some(stop_reason.into());
             result.with_result_text(&said)
         });
-        self.answer(&id, json!({ "stopReason": "end_turn", "_meta": { "turnd/turn": { "state": "completed" } } }));
+        self.answer(&id, json!({ "stopReason": stop_reason, "_meta": { "turnd/turn": { "state": "completed" } } }));
     }
 
     fn cancelled(&self, id: &Value, record: &mut Recording) {

@@ -17,6 +17,7 @@
 //! | `join c`, `leave c` | a client is registered, and is gone |
 //! | `wait 300` | time passes, and what is due happens |
 //! | `tick 300` | time passes, and nobody looks at what is due |
+//! | `runover A` | A's run deadline is said to have come, as it may be by a clock that is late |
 //! | `close`, `kill`, `shutdown`, `lost`, `exited` | the session ends; `exited` is `lost` after the host's report |
 //!
 //! Effects are words too: `record A`, `receipt A`, `> prompt A` for what the agent is told, `complete A end_turn`, …
@@ -36,7 +37,8 @@ use crate::prompt::{Prompt, Receipt};
 use crate::session::Session;
 use crate::succession::Succession;
 use crate::{
-    AdmitError, Decision, InputWritten, Mediation, NotOpen, Reason, Resolution, Terminal, Vote, VoteOutcome, Voter,
+    AdmitError, Deadline, Decision, InputWritten, Mediation, NotOpen, Reason, Resolution, Terminal, Vote, VoteOutcome,
+    Voter,
 };
 
 pub(super) const TIMEOUTS: Timeouts =
@@ -123,6 +125,7 @@ impl Play {
             ["fail", id] => settled(id, failure("-32603", false)),
             ["hostfail", id] => settled(id, failure("transcript_unwritable", true)),
             ["hostgone", id] => settled(id, failure("channel_closed", true)),
+            ["runover", id] => Input::DeadlineExpired { prompt_id: id.into(), deadline: Deadline::Run },
             ["hostreplaced", id] => settled(id, Answer::replaced()),
             ["replaced"] => Input::Replaced(Succession::Done { memory: Some("fresh".to_owned()) }),
             ["kept"] => Input::Replaced(Succession::Kept { code: "no".to_owned(), message: String::new() }),

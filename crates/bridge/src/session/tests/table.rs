@@ -183,6 +183,7 @@ fn a_run_deadline_never_ends_what_only_waits_and_has_the_same_code() {
     check(&[
         ("admit A", "record A, receipt A, echo A, > prompt A"),
         ("admit B run 50", "record B, receipt B, added B"),
+        ("runover B", ""),
         ("admit C 50", "record C, receipt C, added C"),
         ("wait 50", "record C error prompt_deadline_exceeded, error C prompt_deadline_exceeded, left C"),
         ("settle A end_turn", "record A completed end_turn, complete A end_turn, started B, echo B, > prompt B"),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -17,6 +17,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
+use crate::limits::HEAD_BYTES_MAX;
 use crate::sync::lock;
 
 /// The only protocol we speak above TLS.
@@ -96,10 +97,17 @@ impl Tls {
     }
 }
 
-/// Tells a client that this is no plain port.
+/// Tells a client that this is no plain port. What it has sent is read to its end: a socket that is closed over unread bytes takes the
+/// answer back.
 async fn turned_away(mut stream: TcpStream) -> io::Error {
-    match stream.write_all(PLAINTEXT).await {
-        Ok(()) => io::Error::new(io::ErrorKind::InvalidData, "the client speaks no TLS"),
+    let told = async {
+        stream.write_all(PLAINTEXT).await?;
+        stream.shutdown().await?;
+        let mut rest = stream.take(HEAD_BYTES_MAX as u64);
+        tokio::io::copy(&mut rest, &mut tokio::io::sink()).await
+    };
+    match told.await {
+        Ok(_) => io::Error::new(io::ErrorKind::InvalidData, "the client speaks no TLS"),
         Err(error) => error,
     }
 }

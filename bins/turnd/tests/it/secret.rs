@@ -13,7 +13,7 @@ const TOKEN: &str = "s3cret-Token.of~the=daemon";
 /// A daemon that was started with a token, killed when dropped.
 struct Daemon {
     child: Child,
-    /// What it said on stdout before it listened.
+    /// What it said on stdout, up to the line with its address.
     said: Vec<String>,
     address: SocketAddr,
 }
@@ -25,8 +25,10 @@ impl Daemon {
         let mut said = Vec::new();
         let address = loop {
             let line = next(&mut lines);
-            if let Some((_, address)) = line.split_once("http://") {
-                break address.parse().unwrap();
+            if let Some((_, address)) = line.split_once("://") {
+                let address = address.parse().unwrap();
+                said.push(line);
+                break address;
             }
             said.push(line);
         };
@@ -146,7 +148,7 @@ fn a_made_token_is_told_once_and_then_asked_for() {
     let base = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(serve(base.path()).arg("--generate-token"));
     let token = daemon.said.iter().find_map(|line| line.strip_prefix("turnd token ")).unwrap();
-    assert_eq!(daemon.said.len(), 1);
+    assert_eq!(daemon.said.len(), 2);
     assert!(daemon.ask("GET /capabilities", token, "").starts_with("HTTP/1.1 200"));
     assert!(daemon.ask("GET /capabilities", "guess", "").starts_with("HTTP/1.1 401"));
     assert!(daemon.ask(&format!("GET /capabilities?token={token}"), "guess", "").starts_with("HTTP/1.1 401"));
@@ -162,6 +164,33 @@ fn a_token_that_cannot_be_one_keeps_the_daemon_from_starting_and_is_not_shown() 
         assert!(said.contains("token"), "{said}");
         assert!(token.trim().is_empty() || !said.contains(token), "{said}");
     }
+}
+
+/// The certificate itself is tried out in the tests of the crate below; this is about the process.
+#[test]
+fn a_daemon_with_a_certificate_says_https_and_outlives_a_renewal_that_fails() {
+    let base = tempfile::tempdir().unwrap();
+    let (certificate, key) = (base.path().join("cert.pem"), base.path().join("key.pem"));
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    fs::write(&certificate, made.cert.pem()).unwrap();
+    fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let mut command = serve(base.path());
+    command.arg("--tls-cert").arg(&certificate).arg("--tls-key").arg(&key).stderr(Stdio::piped());
+    let mut daemon = Daemon::start(&mut command);
+    assert!(daemon.said[0].starts_with("turnd listens on https://127.0.0.1:"), "{:?}", daemon.said);
+    assert!(daemon.ask("GET /health", TOKEN, "").contains("tls_required"));
+
+    let mut log = BufReader::new(daemon.child.stderr.take().unwrap()).lines();
+    let mut renewed = || {
+        let pid = daemon.child.id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+        log.find(|line| line.as_ref().unwrap().contains("certificate")).unwrap().unwrap()
+    };
+    assert!(renewed().contains("certificate and key are read again"));
+    fs::write(&key, "no key").unwrap();
+    let told = renewed();
+    assert!(told.contains("the old certificate goes on") && told.contains("key.pem"), "{told}");
+    assert!(daemon.ask("GET /health", TOKEN, "").contains("tls_required"), "it still listens");
 }
 
 #[test]

@@ -35,6 +35,8 @@ async fn what_a_stranger_sends_is_refused_before_anything_is_admitted() {
         (&admit, vec![("authorization", "Bearer secrets")], "401 unauthorized"),
         (&admit, vec![("authorization", "Basic c2VjcmV0")], "401 unauthorized"),
         (&admit, vec![("x-qwen-token", "secret"), ("cookie", "token=secret")], "401 unauthorized"),
+        (&format!("POST http://evil.example/session/{session}/prompt"), vec![bearer], "403 host_not_allowed"),
+        (&"CONNECT evil.example:443".to_owned(), vec![bearer], "403 host_not_allowed"),
         (&create, vec![bearer, ("origin", "http://evil.example")], "403 origin_not_allowed"),
         (&create, vec![bearer, form], "415 form_not_accepted"),
     ] {
@@ -42,6 +44,8 @@ async fn what_a_stranger_sends_is_refused_before_anything_is_admitted() {
         assert_eq!(answer.verdict(), expected, "{line} {headers:?}");
         assert_eq!(answer.header("access-control-allow-origin"), None, "{line} {headers:?}");
     }
+    let own = format!("GET http://127.0.0.1:{}/session/{session}/status", daemon.address.port());
+    assert_eq!(daemon.ask_with(&own, &[bearer], "").await.status, 200, "a proxy may name us in full");
     assert_eq!(daemon.hosts.heard("session/prompt"), Vec::<serde_json::Value>::new());
     assert_eq!(daemon.get("/health?deep=1").await.json()["sessions"], 1);
     assert_eq!(daemon.ledger(session), "");

@@ -5,6 +5,7 @@ import { run } from "./conformance/checks.mjs";
 import { flows as minimum } from "./conformance/minimum.mjs";
 import { flows as policies } from "./conformance/policies.mjs";
 import { flows as prompts } from "./conformance/prompts.mjs";
+import { flows as replaced } from "./conformance/replaced.mjs";
 import { flows as requests } from "./conformance/requests.mjs";
 import { flows as restart } from "./conformance/restart.mjs";
 import { flows as sequences } from "./conformance/sequences.mjs";
@@ -13,4 +14,4 @@ import { onStage, sdkVersion } from "./conformance/stage.mjs";
 import { flows as stream } from "./conformance/stream.mjs";
 
 console.log(`conformance: client ${sdkVersion}`);
-await run("conformance", [...requests, ...prompts, ...session, ...policies, ...stream, ...restart, ...minimum, ...sequences], onStage);
+await run("conformance", [...requests, ...prompts, ...replaced, ...session, ...policies, ...stream, ...restart, ...minimum, ...sequences], onStage);

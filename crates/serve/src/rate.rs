@@ -1,4 +1,4 @@
-//! How many requests one caller may send: a token bucket for each caller and tier, off unless asked for (wire rules, section 5.1).
+//! How many requests one caller may send: a bucket for each caller and tier, off unless asked for (wire rules, section 5.1).
 //!
 //! [`Buckets`] is told the time and decides; [`Gate`] knows requests, and the clock.
 
@@ -72,12 +72,12 @@ impl Tier {
 #[derive(Debug, PartialEq, Eq)]
 struct Spent {
     limit: u32,
-    /// When there is a token again, in milliseconds from now.
+    /// When there is room for one again, in milliseconds from now.
     retry_after_ms: u64,
 }
 
-/// The buckets of all callers. A bucket is the moment at which it is full again: each token taken moves it by what it takes to come
-/// back, and none may move it further away than a window.
+/// The buckets of all callers. A bucket is the moment at which it is full again: each request moves it by what it
+/// takes to flow back, and none may move it further away than a window.
 #[derive(Debug)]
 struct Buckets {
     rates: Rates,
@@ -94,7 +94,7 @@ impl Buckets {
         Self { rates, keys_max, full_at: HashMap::new(), sweep_at: 0, hits: 0 }
     }
 
-    /// Takes one token of `key`.
+    /// Takes one request from the bucket of `key`.
     fn take(&mut self, key: String, tier: Tier, now_ms: u64) -> Result<(), Spent> {
         let (now, window) = (now_ms.saturating_mul(1000), self.rates.window_ms.saturating_mul(1000));
         let limit = match tier {

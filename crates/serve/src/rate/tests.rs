@@ -4,7 +4,7 @@ use super::*;
 
 const RATES: Rates = Rates { prompt: 2, mutation: 5, read: 6, window_ms: 60_000 };
 
-/// Takes one prompt token at each time; `.` for one that was there, else after how many milliseconds one is.
+/// Takes one admission at each time; `.` for one that was there, else after how many milliseconds one is.
 fn check(times_ms: &[u64], expected: &str) {
     let mut buckets = Buckets::new(RATES, 10);
     let takes = times_ms.iter().map(|at| match buckets.take("a".to_owned(), Tier::Prompt, *at) {
@@ -42,7 +42,7 @@ fn beyond_the_last_bucket_all_who_come_new_share_one() {
     let mut buckets = Buckets::new(RATES, 3);
     let mut take = |key: &str, at_ms| buckets.take(key.to_owned(), Tier::Prompt, at_ms).is_ok();
     assert!(take("a", 0) && take("b", 0) && take("c", 0));
-    assert!(take("d", 0) && take("e", 0), "the shared bucket has two tokens");
+    assert!(take("d", 0) && take("e", 0), "the shared bucket holds two");
     assert!(!take("f", 0) && !take("d", 0));
     assert!(take("a", 0), "whoever has a bucket keeps it");
     assert!(take("g", 3_600_000) && take("g", 3_600_000), "full buckets are forgotten");

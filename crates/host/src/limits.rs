@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// Text of one response block in bytes. A record has to fit into the 4 MiB page a reader takes, JSON escapes included,
-/// and nobody reads an answer of a million characters.
-pub(crate) const BLOCK_BYTES_MAX: usize = 1024 * 1024;
+/// Text of one response block in bytes: what one message of the agent may bring. It is held until the turn ends, as nothing may look
+/// like an answer before, and written in lines that fit a reader's page.
+pub(crate) const BLOCK_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Output of one tool call as it is recorded, in UTF-16 units. Enough for what a model is shown; the live stream has all.
 pub(crate) const TOOL_OUTPUT_UNITS_MAX: usize = 256 * 1024;
 /// Arguments of one tool call as they are recorded, in bytes of JSON. A file written by a tool comes this way.
@@ -31,8 +31,8 @@ pub(crate) const TO_AGENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub(crate) const TAIL_BYTES_MAX: usize = 8 * 1024;
 /// Bytes of one line of the agent's standard error that are logged.
 pub(crate) const LOG_LINE_BYTES_MAX: usize = 4 * 1024;
-/// Bytes of records held back while the transcript cannot be written.
-pub(crate) const HELD_RECORD_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of records held back while the transcript cannot be written: the longest answer, and some turns.
+pub(crate) const HELD_RECORD_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// Bytes of the host's own note that are read. Ours has some hundreds.
 pub(crate) const SIDECAR_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -56,5 +56,6 @@ pub(crate) const FADE_WAIT: Duration = Duration::from_secs(2);
 pub(crate) const FLUSH_WAIT: Duration = Duration::from_secs(2);
 
 const _: () = assert!(NAME_UNITS_MAX < TOOL_OUTPUT_UNITS_MAX && LATE_UNITS_MAX <= BLOCK_BYTES_MAX);
+const _: () = assert!(BLOCK_BYTES_MAX < HELD_RECORD_BYTES_MAX && acp::FRAME_BYTES_MAX <= BLOCK_BYTES_MAX);
 const _: () = assert!(READ_BYTES < TO_DAEMON_BYTES_MAX);
 const _: () = assert!(acp::FRAME_BYTES_MAX <= TO_AGENT_BYTES_MAX);

@@ -170,7 +170,7 @@ impl Turn {
         match ending {
             Ending::Completed { stop_reason } => {
                 result.stop_reason = Some(stop_reason);
-                result.with_result_text(&self.block.answer())
+                result.with_result_text(&self.block.answer()).with_unrecorded(self.block.left_out_bytes())
             }
             Ending::Cancelled { cancelled_at, agent_stop_reason } => {
                 result.stop_reason = Some("cancelled".to_owned());

@@ -5,10 +5,12 @@
 //!
 //! Read from the writer's side: [`Body`], [`Writer`], [`SessionLock`]. From the reader's: [`Record`], what the evidence
 //! asks of one; [`Transcript`] and its [`Branch`], the active branch from its end; [`HistoryTail`], the model's history;
-//! [`classify`], how it was left; [`find_turn_result`], how a turn ended; [`display`], what a person is shown.
+//! [`classify`], how it was left; [`find_turn_result`], how a turn ended, and [`find_answer`], all
+//! that it said; [`display`], what a person is shown.
 //!
 //! Nothing here costs what the history weighs: the branch is walked from the end of the file, and texts stay in it.
 
+mod answer;
 mod body;
 mod branch;
 pub mod display;
@@ -19,6 +21,7 @@ mod lines;
 mod lock;
 mod origin;
 pub mod pages;
+mod pieces;
 mod projection;
 mod record;
 mod regular;
@@ -31,6 +34,7 @@ mod time;
 mod turn_result;
 mod writer;
 
+pub use answer::{Answer, Answered, Lost, Recorded, find_answer};
 pub use body::Body;
 pub use branch::{Branch, Transcript, WINDOW_BYTES};
 pub use interruption::{Classified, DanglingCall, HISTORY_TAIL_ENTRIES, Interruption, classify};

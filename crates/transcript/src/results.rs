@@ -1,6 +1,7 @@
 //! Looking back for what a note says: how a turn ended, or when the branch was rewound.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::branch::{Branch, Transcript};
@@ -9,7 +10,7 @@ use crate::snapshot::{PageError, Unavailable};
 use crate::turn_result::TurnResult;
 
 /// How far back is looked: ten pages of 500 records or 4 MiB (turn status seed).
-const REACH: Reach = Reach { pages: 10, page_records: 500, page_bytes: 4 * 1024 * 1024 };
+pub(crate) const REACH: Reach = Reach { pages: 10, page_records: 500, page_bytes: 4 * 1024 * 1024 };
 /// How much of the end is seen whole. A poll is usually about one of the last turns.
 const SCAN_WINDOW_BYTES: u64 = 256 * 1024;
 /// Bytes of a turn result's payload. Four texts at their bounds have less, however they are escaped.
@@ -17,7 +18,7 @@ pub(crate) const PAYLOAD_BYTES_MAX: u64 = 1024 * 1024;
 
 /// How far back a branch is looked through.
 #[derive(Debug, Clone, Copy)]
-struct Reach {
+pub(crate) struct Reach {
     /// How many pages.
     pages: usize,
     /// Records of one page.
@@ -28,7 +29,7 @@ struct Reach {
 
 impl Reach {
     /// Bytes of the file behind which nothing is looked at, what lies beside the branch included: every page twice.
-    fn file_bytes(self) -> u64 {
+    pub(crate) fn file_bytes(self) -> u64 {
         (self.pages as u64).saturating_mul(self.page_bytes).saturating_mul(2)
     }
 }
@@ -45,12 +46,32 @@ pub fn find_turn_result(path: &Path, prompt_id: Option<&str>) -> Result<Option<T
 }
 
 fn find_result(path: &Path, prompt_id: Option<&str>, reach: Reach) -> Result<Option<TurnResult>, PageError> {
-    let found = find(path, reach, |transcript, record| {
+    let transcript = Transcript::open(path).map_err(|cause| PageError::of(path, cause))?;
+    let Some(transcript) = transcript else { return Ok(None) };
+    Ok(find_result_in(&transcript, path, prompt_id, reach)?.map(|(result, _)| result))
+}
+
+/// The newest result of a prompt's turn in a transcript that was opened at `path`, and where its record stands.
+pub(crate) fn turn_result_in(
+    transcript: &Transcript,
+    path: &Path,
+    prompt_id: &str,
+) -> Result<Option<(TurnResult, Range<u64>)>, PageError> {
+    find_result_in(transcript, path, Some(prompt_id), REACH)
+}
+
+fn find_result_in(
+    transcript: &Transcript,
+    path: &Path,
+    prompt_id: Option<&str>,
+    reach: Reach,
+) -> Result<Option<(TurnResult, Range<u64>)>, PageError> {
+    let found = find(transcript, path, reach, |record| {
         let Payload::TurnResult { prompt_id: Some(of) } = &record.payload else { return Ok(None) };
         if prompt_id.is_some_and(|wanted| wanted != of) {
             return Ok(None);
         }
-        transcript.turn_result(record)
+        Ok(transcript.turn_result(record)?.map(|result| (result, record.span.clone())))
     })?;
     match found {
         Found::Nothing { largest_bytes } if largest_bytes > reach.page_bytes => {
@@ -64,7 +85,9 @@ fn find_result(path: &Path, prompt_id: Option<&str>, reach: Reach) -> Result<Opt
 /// When the active branch was last rewound, in epoch milliseconds; none when it was not, as far back as
 /// [`find_turn_result`] looks. A rewind whose time nobody knows is taken for the latest possible one.
 pub fn last_rewind_at_ms(path: &Path) -> Result<Option<u64>, PageError> {
-    let found = find(path, REACH, |_, record| {
+    let transcript = Transcript::open(path).map_err(|cause| PageError::of(path, cause))?;
+    let Some(transcript) = transcript else { return Ok(None) };
+    let found = find(&transcript, path, REACH, |record| {
         let at_ms = record.at_ms.map_or(u64::MAX, |at_ms| u64::try_from(at_ms).unwrap_or(0));
         Ok(record.is_note("rewind").then_some(at_ms))
     })?;
@@ -94,20 +117,18 @@ enum Found<T> {
 }
 
 fn find<T>(
+    transcript: &Transcript,
     path: &Path,
     reach: Reach,
-    wanted: impl Fn(&Transcript, &Record) -> io::Result<Option<T>>,
+    wanted: impl Fn(&Record) -> io::Result<Option<T>>,
 ) -> Result<Found<T>, PageError> {
     let failed = |cause| PageError::of(path, cause);
-    let Some(transcript) = Transcript::open(path).map_err(failed)? else {
-        return Ok(Found::Nothing { largest_bytes: 0 });
-    };
     let branch = transcript.branch_within(SCAN_WINDOW_BYTES, reach.file_bytes()).map_err(failed)?;
     let mut pages = Pages::new(branch, reach);
     let mut found = None;
     while found.is_none() {
         let Some(record) = pages.next().map_err(failed)? else { break };
-        found = wanted(&transcript, &record).map_err(failed)?;
+        found = wanted(&record).map_err(failed)?;
     }
     if pages.branch.is_mixed() {
         return Err(PageError::unavailable(path, Unavailable::TwoSessions));

@@ -52,6 +52,12 @@ pub struct TurnResult {
     /// [`RESULT_TEXT_TRUNCATED`] when `result_text` was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_code: Option<String>,
+    /// How long the final answer is in UTF-8 bytes, where `result_text` was cut: as much stands at the end of the answer's record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_bytes: Option<u64>,
+    /// How many bytes of what was said are in no record, because the writer had no room for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_unrecorded_bytes: Option<u64>,
     /// The client that submitted the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub originator_client_id: Option<String>,
@@ -102,6 +108,8 @@ impl TurnResult {
             result_text: None,
             result_truncated: false,
             result_code: None,
+            result_bytes: None,
+            result_unrecorded_bytes: None,
             originator_client_id: None,
             agent_stop_reason: None,
             partial_text: None,
@@ -123,10 +131,24 @@ impl TurnResult {
         if text.is_empty() {
             return self;
         }
+        self.result_bytes = Some(text.len() as u64);
         let Bounded { text, truncated } = bounded(text, TEXT_UNITS_MAX);
         self.result_text = Some(text);
         self.result_truncated = truncated;
         self.result_code = truncated.then(|| RESULT_TEXT_TRUNCATED.to_owned());
+        self.result_bytes.take_if(|_| !truncated);
+        self
+    }
+
+    /// With so many bytes said that are in no record. The answer is then cut, however short what is left of it.
+    #[must_use]
+    pub fn with_unrecorded(mut self, bytes: u64) -> Self {
+        if bytes > 0 {
+            self.result_unrecorded_bytes = Some(bytes);
+            self.result_text.get_or_insert_default();
+            self.result_truncated = true;
+            self.result_code = Some(RESULT_TEXT_TRUNCATED.to_owned());
+        }
         self
     }
 
@@ -168,14 +190,16 @@ impl TurnResult {
             state,
             stop_reason: fields.text("stopReason", IDENTIFIER_UNITS_MAX)?,
             error: fields.error()?,
-            started_at: fields.millis("startedAt")?,
-            cancelled_at: fields.millis("cancelledAt")?,
-            ended_at: fields.millis("endedAt")??,
+            started_at: fields.whole("startedAt")?,
+            cancelled_at: fields.whole("cancelledAt")?,
+            ended_at: fields.whole("endedAt")??,
             prompt_text: fields.text("promptText", TEXT_UNITS_MAX)?,
             prompt_text_truncated: fields.flag("promptTextTruncated")?,
             result_text: fields.text("resultText", TEXT_UNITS_MAX)?,
             result_truncated: fields.flag("resultTruncated")?,
             result_code: fields.text("resultCode", IDENTIFIER_UNITS_MAX)?,
+            result_bytes: fields.whole("resultBytes")?,
+            result_unrecorded_bytes: fields.whole("resultUnrecordedBytes")?,
             originator_client_id: fields.text("originatorClientId", IDENTIFIER_UNITS_MAX)?,
             agent_stop_reason: fields.text("agentStopReason", IDENTIFIER_UNITS_MAX)?,
             partial_text: fields.text("partialText", TEXT_UNITS_MAX)?,
@@ -243,10 +267,10 @@ impl Fields<'_> {
         self.0.get(key).map_or(Some(false), Value::as_bool)
     }
 
-    fn millis(&self, key: &str) -> Option<Option<u64>> {
+    fn whole(&self, key: &str) -> Option<Option<u64>> {
         match self.0.get(key) {
             None => Some(None),
-            Some(value) => value.as_u64().or_else(|| whole_millis(value.as_f64()?)).map(Some),
+            Some(value) => value.as_u64().or_else(|| whole_number(value.as_f64()?)).map(Some),
         }
     }
 
@@ -272,8 +296,8 @@ fn number_text(number: &Number) -> String {
 /// The largest double below which every whole number is exact.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// A time of the format, however the number is written. What is finer than a millisecond is cut off.
-fn whole_millis(number: f64) -> Option<u64> {
+/// A time or a length of the format, however the number is written. What is finer than a millisecond is cut off.
+fn whole_number(number: f64) -> Option<u64> {
     (0.0..=EXACT_MAX).contains(&number).then_some(number as u64)
 }
 

@@ -9,6 +9,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::body::{Body, Line};
+use crate::pieces::each_piece;
 use crate::tail::leaf_uuid;
 
 /// Readable and writable by the owner alone: a transcript holds what people said.
@@ -121,7 +122,7 @@ impl Writer {
         let mut parent = self.parent.clone();
         for (at_ms, body) in records {
             let uuid = Uuid::new_v4().to_string();
-            self.compose(&mut lines, &uuid, parent.as_deref(), *at_ms, body)?;
+            each_piece(body, |piece| self.compose(&mut lines, &uuid, parent.as_deref(), *at_ms, piece))?;
             if body.is_on_branch() {
                 parent = Some(uuid.clone());
             }

@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::json::{text_part, thought_part};
 use crate::limits::BLOCK_BYTES_MAX;
 
+/// What a run costs beside its text, in bytes. An agent that thinks between any two letters has many.
+const RUN_BYTES: usize = 128;
+
 /// Texts and thoughts in the order they came, within a bound.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
@@ -35,17 +38,26 @@ impl Block {
         if taken.is_empty() {
             return;
         }
-        self.bytes = (self.bytes + taken.len()).min(BLOCK_BYTES_MAX);
+        self.bytes += taken.len();
         match self.runs[self.answer_from..].last_mut() {
             Some(run) if run.thought == thought => run.text.push_str(taken),
-            _ => self.runs.push(Run { thought, text: taken.to_owned() }),
+            _ => {
+                self.bytes += RUN_BYTES;
+                self.runs.push(Run { thought, text: taken.to_owned() });
+            }
         }
+        self.bytes = self.bytes.min(BLOCK_BYTES_MAX);
     }
 
     /// A tool has given its result: what was said so far was said before it, and the answer is still to come (turn
     /// status seed: text emitted before a tool call is discarded).
     pub(crate) fn answer_starts_here(&mut self) {
         self.answer_from = self.runs.len();
+    }
+
+    /// How many bytes did not fit.
+    pub(crate) fn left_out_bytes(&self) -> u64 {
+        self.left_out_bytes as u64
     }
 
     pub(crate) fn is_empty(&self) -> bool {

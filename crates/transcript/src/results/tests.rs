@@ -110,7 +110,9 @@ fn a_file_is_read_no_further_than_every_page_twice() {
 #[test]
 fn a_rewind_is_looked_for_as_far_back_as_a_result() {
     let rewound = |words: &str| {
-        let found = find(transcript(words).path(), SMALL, |_, record| Ok(record.is_note("rewind").then_some(())));
+        let file = transcript(words);
+        let opened = Transcript::open(file.path()).unwrap().unwrap();
+        let found = find(&opened, file.path(), SMALL, |record| Ok(record.is_note("rewind").then_some(())));
         matches!(found, Ok(Found::Thing(())))
     };
     assert!(rewound(&("w ".to_owned() + &"u ".repeat(11))));

@@ -5,6 +5,7 @@
 extern crate turnd_transcript as transcript;
 
 mod agreement;
+mod answers;
 mod appending;
 mod damage;
 mod display;

@@ -8,6 +8,7 @@ use bridge::{Bridge, Session};
 
 use crate::chosen::Chosen;
 use crate::desk::Desk;
+use crate::digest::Digests;
 use crate::hosts::HostStarter;
 use crate::layout::Layout;
 use crate::options::ServeOptions;
@@ -40,6 +41,8 @@ pub(crate) struct App {
     pub(crate) chosen: Chosen,
     /// Which ended prompts have been combined with what is on disk.
     pub(crate) polled: Polled,
+    /// The digests of whole answers.
+    pub(crate) digests: Digests,
     /// What a load gave, for those who attach later.
     pub(crate) restored: Restored,
     /// Sessions that are being opened.
@@ -68,6 +71,7 @@ impl App {
             desk: Desk::default(),
             chosen: Chosen::new(layout.clone(), options.durability),
             polled: Polled::default(),
+            digests: Digests::default(),
             restored: Restored::default(),
             opening: AtomicUsize::new(0),
             layout,

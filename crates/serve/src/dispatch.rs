@@ -142,6 +142,7 @@ where
         Route::Events => routes::events::subscribe(&call),
         Route::Turn => routes::turns::exact(&call).await,
         Route::CurrentTurn => routes::turns::current(&call).await,
+        Route::TurnResult => routes::result::get(&call).await,
         Route::Vote => routes::permission::vote(&call),
         Route::SessionVote => routes::permission::session_vote(&call),
     }

@@ -74,6 +74,15 @@ pub const DRAIN_MS: u64 = 3_000;
 /// Longest wait that a poll may ask for, in milliseconds: below the minute after which proxies commonly give a silent request up.
 pub const POLL_WAIT_MS_MAX: u64 = 60_000;
 
+/// Bytes of one piece of a whole answer on its way out.
+pub const ANSWER_CHUNK_BYTES: usize = 64 * 1024;
+
+/// Pieces of a whole answer that wait for a slow reader, who holds a thread meanwhile, until the socket is cut.
+pub const ANSWER_CHUNKS: usize = 4;
+
+/// Answers whose digests are kept. To make one anew is to read the answer once more.
+pub const DIGESTS_MAX: usize = 64;
+
 /// How long a connection task sleeps after an accept error that is not the peer's fault (out of descriptors), in milliseconds.
 pub const ACCEPT_BACKOFF_MS: u64 = 100;
 

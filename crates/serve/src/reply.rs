@@ -28,6 +28,13 @@ pub(crate) enum Body {
     Whole(Bytes),
     /// Chunks as they come, until the sender is dropped.
     Stream(mpsc::Receiver<Bytes>),
+    /// The same, where it is known how many bytes are still to come.
+    Sized {
+        /// The chunks.
+        chunks: mpsc::Receiver<Bytes>,
+        /// Bytes in them.
+        left: u64,
+    },
 }
 
 impl hyper::body::Body for Body {
@@ -43,11 +50,16 @@ impl hyper::body::Body for Body {
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             Self::Stream(chunks) => chunks.poll_recv(cx).map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Sized { chunks, left } => chunks.poll_recv(cx).map(|chunk| {
+                let bytes = chunk?;
+                *left = left.saturating_sub(bytes.len() as u64);
+                Some(Ok(Frame::data(bytes)))
+            }),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Empty)
+        matches!(self, Self::Empty | Self::Sized { left: 0, .. })
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -55,6 +67,7 @@ impl hyper::body::Body for Body {
             Self::Empty => SizeHint::with_exact(0),
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Stream(_) => SizeHint::default(),
+            Self::Sized { left, .. } => SizeHint::with_exact(*left),
         }
     }
 }

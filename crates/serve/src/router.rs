@@ -23,6 +23,7 @@ pub(crate) enum Route {
     Events,
     Turn,
     CurrentTurn,
+    TurnResult,
     Vote,
     SessionVote,
     Load,
@@ -77,6 +78,7 @@ const TABLE: &[Entry] = &[
     entry("/session/{id}/events", &[(Method::GET, Route::Events)], "GET"),
     entry("/session/{id}/turns/current", &[(Method::GET, Route::CurrentTurn)], "GET, HEAD"),
     entry("/session/{id}/turns/{prompt}", &[(Method::GET, Route::Turn)], "GET, HEAD"),
+    entry("/session/{id}/turns/{prompt}/result", &[(Method::GET, Route::TurnResult)], "GET, HEAD"),
     entry("/session/{id}/permission/{request}", &[(Method::POST, Route::SessionVote)], "POST"),
     entry("/permission/{request}", &[(Method::POST, Route::Vote)], "POST"),
     entry("/session/{id}/load", &[(Method::POST, Route::Load)], "POST"),
@@ -172,6 +174,8 @@ mod tests {
         check("DELETE /session/abc", "CloseSession abc");
         check("GET /session/abc/turns/current", "CurrentTurn abc");
         check("GET /session/abc/turns/p-1", "Turn abc p-1");
+        check("HEAD /session/abc/turns/p-1/result", "TurnResult abc p-1");
+        check("GET /session/abc/turns/result", "Turn abc result");
         check("POST /session/abc/permission/r", "SessionVote abc r");
         check("POST /permission/r", "Vote r");
     }

@@ -25,7 +25,10 @@ const ALLOW_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PATCH, D
 const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, Content-Type, Idempotency-Key, X-Qwen-Client-Id, Last-Event-ID, X-Qwen-Event-Epoch",
 );
-const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static("Retry-After, X-Qwen-Event-Epoch, X-Qwen-SSE-Stream-Id");
+const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static(
+    "Retry-After, X-Qwen-Event-Epoch, X-Qwen-SSE-Stream-Id, Accept-Ranges, Content-Range, ETag, Repr-Digest, Turnd-No-Text, \
+     Turnd-Partial, Turnd-Truncated",
+);
 const MAX_AGE: HeaderValue = HeaderValue::from_static("86400");
 
 /// The rules of one listening address.

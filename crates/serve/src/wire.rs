@@ -181,6 +181,9 @@ pub(crate) struct Turn<'a> {
     result_truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     result_code: Option<&'static str>,
+    /// The turn completed and said nothing at last: that is its answer, and not that none is known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    no_text: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     partial_text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -269,6 +272,7 @@ impl<'a> Turn<'a> {
             Terminal::Error { message, code } => Some(TurnFailure::new(message, code.as_deref(), ended.expiry)),
             Terminal::Completed { .. } | Terminal::Cancelled { .. } => None,
         };
+        let completed = matches!(ended.terminal, Terminal::Completed { .. });
         let agent_stop_reason = match &ended.terminal {
             Terminal::Cancelled { agent_stop_reason } => agent_stop_reason.as_deref(),
             Terminal::Completed { .. } | Terminal::Error { .. } => None,
@@ -289,6 +293,8 @@ impl<'a> Turn<'a> {
             result_text: text(&ended.result_text),
             result_truncated: cut(&ended.result_text),
             result_code: cut(&ended.result_text).then_some(RESULT_TEXT_TRUNCATED),
+            // Of a turn that only the ledger knows nobody can say what it said.
+            no_text: source.is_none() && completed && ended.result_text.is_none(),
             partial_text: text(&ended.partial_text),
             input_written: ended.input_written.map(bridge::InputWritten::as_str),
             source,

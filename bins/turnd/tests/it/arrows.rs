@@ -35,6 +35,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
             "serde",
             "serde-saphyr",
             "serde_json",
+            "sha2",
             "subtle",
             "thiserror",
             "tokio",

@@ -9,5 +9,6 @@ pub(crate) mod openapi;
 pub(crate) mod pending;
 pub(crate) mod permission;
 pub(crate) mod prompt;
+pub(crate) mod result;
 pub(crate) mod session;
 pub(crate) mod turns;

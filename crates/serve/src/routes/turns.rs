@@ -113,7 +113,7 @@ fn transcript_len(app: &App, session: &str) -> u64 {
 }
 
 /// The last source before nothing is known: the ledger's own terminal.
-async fn read_ledger(app: &Arc<App>, session: &Session, prompt: &str) -> Option<Ended> {
+pub(super) async fn read_ledger(app: &Arc<App>, session: &Session, prompt: &str) -> Option<Ended> {
     let (app, id, prompt) = (Arc::clone(app), session.id().to_owned(), prompt.to_owned());
     blocking(move || {
         let reading = app.sink.ledger(&id).read().ok()?;

@@ -22,6 +22,7 @@ mod plumbing;
 mod prompts;
 mod rate;
 mod readers;
+mod result;
 mod robustness;
 mod smuggling;
 mod terminals;

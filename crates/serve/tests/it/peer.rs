@@ -279,8 +279,13 @@ impl Host {
             _ => {}
         }
         let stop_reason = text.strip_prefix("stop ").unwrap_or("end_turn");
-        let said = format!("echo: {text}");
+        let said = match text.split_once(' ') {
+            Some(("long", length)) => long(length.parse().unwrap()),
+            _ if text == "silent" => String::new(),
+            _ => format!("echo: {text}"),
+        };
         self.update(&session, &said);
+        record.say(&said);
         record.end(TurnState::Completed, |mut result| {
             result.stop_reason = Some(stop_reason.into());
             result.with_result_text(&said)
@@ -333,12 +338,27 @@ impl Recording {
 
     fn end(&mut self, state: TurnState, with: impl FnOnce(TurnResult) -> TurnResult) {
         let result = with(TurnResult::new(self.prompt_id.as_str(), state, now_ms()).with_prompt_text(&self.text));
-        if let Some(text) = &result.result_text {
+        self.writer.append(now_ms(), &Body::from(result)).unwrap();
+    }
+
+    fn say(&mut self, text: &str) {
+        if !text.is_empty() {
             let said = Body::Assistant { model: None, parts: vec![json!({ "text": text })] };
             self.writer.append(now_ms(), &said).unwrap();
         }
-        self.writer.append(now_ms(), &Body::from(result)).unwrap();
     }
+}
+
+/// A text of so many bytes, or a few more, no part of which looks like another.
+pub(crate) fn long(bytes: usize) -> String {
+    let mut text = String::new();
+    for number in 0.. {
+        text.push_str(&format!("{number} ü \"😀\"\n"));
+        if text.len() >= bytes {
+            break;
+        }
+    }
+    text
 }
 
 #[expect(clippy::disallowed_methods, reason = "the scripted host is a shell of its own")]

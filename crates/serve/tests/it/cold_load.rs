@@ -155,9 +155,12 @@ async fn a_restart_settles_what_the_transcript_proves() {
     assert_eq!(daemon.ledger(&session).lines().count(), 2, "once is enough");
 }
 
-/// The ledger as a killed daemon leaves it: admissions and wishes, and no terminal.
+/// The ledger as a killed daemon leaves it: admissions and wishes, and no terminal. The admission is put a second earlier: one in the
+/// millisecond of its answer proves nothing.
 fn open_ledger(daemon: &Daemon, session: &str, wish: &str) {
     let admission = daemon.ledger(session).lines().next().unwrap().to_owned();
+    let at = serde_json::from_str::<Value>(&admission).unwrap()["at"].as_u64().unwrap();
+    let admission = admission.replace(&at.to_string(), &(at - 1_000).to_string());
     daemon.write(&format!("{session}.ledger.jsonl"), &format!("{admission}\n{wish}"));
 }
 

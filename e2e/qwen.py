@@ -2,6 +2,9 @@
 """The real qwen-code behind turnd, in native mode: it writes its own session file, turnd the ledger beside it.
 Its own daemon is the peer: see interop."""
 
+import os
+import signal
+
 import flows
 import interop
 from agents import Qwen
@@ -73,7 +76,31 @@ def a_tool_runs_when_the_session_is_closed(stage):
     saw("nothing but the daemon is left, the tool neither")
 
 
+def an_agent_that_does_not_stop(stage):
+    session = Session.create(stage.turnd("--settle-grace-ms", "300"))
+    events = session.events(0)
+    events.terminal(session.prompt("do: say remember the heron")["promptId"])
+    turn = stage.agent.pausing()
+    prompt_id, behind = session.prompt(turn.text)["promptId"], session.prompt("do: say and now")["promptId"]
+    turn.paused(events, prompt_id)
+    old = stage.agent_processes()
+    for pid in old:
+        os.kill(pid, signal.SIGSTOP)  # deaf to the cancel, to the end of its input, and to SIGTERM
+    session.ask(204, "POST", "/cancel")
+    same("the cancelled prompt is cancelled", flows.ending(events.terminal(prompt_id)), ("turn_complete", "cancelled"))
+    saw("by then the old agent is gone", not set(old) & set(stage.home.processes()), stage.home.processes())
+    same("the prompt behind it runs", flows.ending(events.terminal(behind)), ("turn_complete", "end_turn"))
+    replaced = events.wait("the news of it", lambda f: f["type"] == "agent_replaced")["data"]
+    saw("the new agent has read the session", replaced["memory"] in ("resumed", "loaded"), replaced)
+    asked = next(r for r in reversed(stage.agent.model.requests) if "do: say and now" in text_of(r["messages"][-1]))
+    answers = [text_of(m) for m in asked["messages"] if m["role"] == "assistant"]
+    saw("its model is shown the earlier answer", "remember the heron" in answers, answers)
+    result = until("the agent's own record", lambda: session.turn_result(behind))
+    same("and its file goes on", result["state"], "completed")
+
+
 OWN = [
+    ("an agent that does not stop", an_agent_that_does_not_stop),
     ("a tool runs when the session is closed", a_tool_runs_when_the_session_is_closed),
     ("a model that fails", a_model_that_fails),
     ("the agent remembers after a kill", the_agent_remembers),

@@ -178,7 +178,11 @@ proptest! {
         let expected = expected(&without, wished);
         let is_more = without.withheld == Some(Withheld::SeveralDangling)
             && with.settled.iter().any(|settled| settled.basis == Basis::Wish && wished(&settled.prompt_id));
-        prop_assert!(with == expected || is_more, "{}: {:?}, without wishes {:?}", notation, with, without);
+        // Where a damaged line is read in two ways, the first reading of a wished prompt may withhold before they are compared.
+        let is_named_otherwise = with.settled == expected.settled
+            && expected.withheld == Some(Withheld::HistoryUnreadable)
+            && with.withheld == Some(Withheld::AnsweredOrCancelled);
+        prop_assert!(with == expected || is_more || is_named_otherwise, "{}: {:?}, without wishes {:?}", notation, with, without);
     }
 }
 

@@ -9,6 +9,7 @@ export const flows = [
   ["17.8 a server that offers only that", bare],
   ["17.8 what the client cannot do without", needs],
   ["17.8 the largest frame", largestFrame],
+  ["17.8 the session that was asked for", askedFor],
 ];
 
 async function routes(stage) {
@@ -153,6 +154,17 @@ async function largestFrame(stage) {
   same("17.8 a frame of 15 MiB is read", below.stopReason, "end_turn");
   const error = await thrown("a prompt with a larger one", run(17 * 1024 * 1024));
   same("17.8 one beyond 16 MiB ends the stream with an error", error.name, "SseFramingError");
+}
+
+async function askedFor(stage) {
+  await stage.turnd();
+  const client = stage.client();
+  const chosen = "A1B2C3D4-0000-4000-8000-00000000000E";
+  const session = await stage.open(client, { sessionId: chosen });
+  same("17.8 a session is the one that was asked for, in lower case", session.sessionId, chosen.toLowerCase());
+  stage.proxy.rewrite = (text) => text.replaceAll("ffff", "eeee");
+  const other = await thrown("another session than the one asked for", stage.open(client, { sessionId: chosen.replace("A1B2", "FFFF") }));
+  same("17.8 a create that answers with another is refused by the client", other.name, "DaemonSessionIdProtocolError");
 }
 
 /** Puts a frame of so many bytes before the end of a turn. */

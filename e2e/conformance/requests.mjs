@@ -91,6 +91,9 @@ async function localGuard(stage) {
   const sixth = await thrown("the sixth prompt", client.prompt(sessionId, text("one more"), undefined, clientId));
   has("17.1 the sixth unsettled prompt of one client object throws", sixth, { name: "DaemonPendingPromptLimitError", limit: 5 });
   same("17.1 and nothing was sent for it", stage.proxy.of("POST", "/session/*/prompt").length, 5);
+  const other = await stage.create(client);
+  const elsewhere = await soon("a prompt elsewhere", client.prompt(other.sessionId, text("hello"), undefined, other.clientId));
+  same("17.1 another session of that object is free", elsewhere.stopReason, "end_turn");
   await client.closeSession(sessionId, clientId);
   await Promise.allSettled(held);
 }

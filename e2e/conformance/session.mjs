@@ -62,6 +62,8 @@ async function attached(stage) {
   saw("17.3 2. and it subscribes without a cursor", !("last-event-id" in stream.headers), stream.headers);
   await soon("a prompt", second.prompt(text("hello")));
   saw("10.3 without a cursor only news comes, and no replay_complete", kinds(reader.events).startsWith("user_message_chunk"), kinds(reader.events));
+  const moded = await sdk.DaemonSessionClient.createOrAttach(client, { workspaceCwd: stage.workspace, approvalMode: "default" });
+  same("17.3 1. when a mode was asked for, it is 0", [moded.attached, moded.lastEventId], [true, 0]);
   const chosen = "a1b2c3d4-0000-4000-8000-00000000000F";
   const own = await stage.open(client, { sessionId: chosen });
   same("17.8 an id of the caller's own comes back, in lower case", [own.sessionId, own.attached], [chosen.toLowerCase(), false]);

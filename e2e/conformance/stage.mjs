@@ -15,6 +15,12 @@ const PACKAGE = join(ROOT, ".e2e/client/node_modules/@qwen-code/sdk");
 
 /** The client's package as npm installed it. */
 export const sdk = await import(join(PACKAGE, "dist/daemon/index.js"));
+/** The types of events that turnd sends and the client has a schema of. */
+const KNOWN = new Set(
+  `session_update permission_request permission_resolved permission_already_resolved permission_partial_vote permission_forbidden
+  pending_prompt_added pending_prompt_started pending_prompt_completed turn_complete turn_error session_closed session_died
+  session_snapshot state_resync_required slow_client_warning client_evicted history_truncated`.split(/\s+/),
+);
 export const sdkVersion = JSON.parse(readFileSync(join(PACKAGE, "package.json"))).version;
 
 export class Stage {
@@ -79,7 +85,7 @@ export class Stage {
     const reader = { events: [], ended: false, error: undefined };
     const loop = (async () => {
       try {
-        for await (const event of session.events({ ...options, signal: stop.signal })) reader.events.push(event);
+        for await (const event of session.events({ ...options, signal: stop.signal })) reader.events.push(wellFormed(event));
       } catch (error) {
         reader.error = error;
       }
@@ -87,9 +93,11 @@ export class Stage {
     })();
     reader.stop = async () => {
       stop.abort();
-      await loop;
+      await reader.over();
     };
-    reader.over = () => loop;
+    reader.over = () => loop.then(() => {
+      if (reader.error instanceof FlowFailed) throw reader.error;
+    });
     /** The first event, seen or to come, that `wanted` takes. */
     reader.find = (what, wanted) => until(what, () => {
       const found = reader.events.find(wanted);
@@ -139,6 +147,11 @@ export class Stage {
     }).map(Number);
   }
 
+  /** Fails if a reader's event was refused by the client's schema. */
+  refused() {
+    for (const { error } of this.#readers) if (error instanceof FlowFailed) throw error;
+  }
+
   async clear(failed) {
     if (failed && this.log) console.log(`    the daemon's last lines:\n      ${this.log.trim().split("\n").slice(-12).join("\n      ")}`);
     for (const pid of this.processes()) {
@@ -149,7 +162,7 @@ export class Stage {
       }
     }
     this.proxy.close();
-    await Promise.all(this.#readers.map((reader) => reader.over()));
+    await Promise.allSettled(this.#readers.map((reader) => reader.over()));
     if (failed && "KEEP" in process.env) console.log(`    (kept: ${this.folder})`);
     else rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
@@ -161,6 +174,7 @@ export async function onStage(flow) {
   let failed = true;
   try {
     await flow(stage);
+    stage.refused();
     failed = false;
   } finally {
     await stage.clear(failed);
@@ -170,6 +184,14 @@ export async function onStage(flow) {
 /** A prompt of one text block. */
 export function text(words) {
   return { prompt: [{ type: "text", text: words }] };
+}
+
+/** The event, which the client's own schema must take if it knows the type. */
+function wellFormed(event) {
+  if (KNOWN.has(event.type) && sdk.asKnownDaemonEvent(event) === undefined) {
+    throw new FlowFailed(`the client's schema refuses an event: ${JSON.stringify(event)}`);
+  }
+  return event;
 }
 
 export function isTerminal(event, promptId) {

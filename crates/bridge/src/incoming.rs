@@ -2,10 +2,11 @@
 
 use acp::{Message, RequestId, RpcError, raw_at, string_at};
 
-use crate::InputWritten;
 use crate::event::Exit;
+use crate::limits::{BRANCH_POINT_BYTES_MAX, STOP_REASON_UNITS_MAX};
 use crate::outcome::{Answer, HostWord};
 use crate::policy::CANCELLED;
+use crate::{Clipped, InputWritten};
 
 /// An update of the session by the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,13 +145,18 @@ pub(crate) fn answer(message: &Message) -> Answer {
         _ => None,
     };
     Answer::Settled {
-        stop_reason: string_at(result, &["stopReason"]),
+        stop_reason: string_at(result, &["stopReason"]).map(stop_reason),
         host,
-        agent_stop_reason: stamp("agentStopReason"),
+        agent_stop_reason: stamp("agentStopReason").map(stop_reason),
         branch_point: raw_at(result, &["_meta", "qwen.branchPoint"])
-            .filter(|point| point.starts_with('{'))
+            .filter(|point| point.starts_with('{') && point.len() <= BRANCH_POINT_BYTES_MAX)
             .map(str::to_owned),
     }
+}
+
+/// A terminal has to reach every reader, so nothing that an agent puts into one is without a bound.
+fn stop_reason(word: String) -> String {
+    Clipped::new(&word, STOP_REASON_UNITS_MAX).text
 }
 
 fn failure(error: &RpcError) -> Answer {
@@ -276,6 +282,17 @@ mod tests {
             nothing
         );
         assert!(matches!(answer_to(r#""error":"odd""#), Answer::Failed { from_host: false, .. }));
+    }
+
+    #[test]
+    fn an_answer_is_bounded_whatever_the_agent_puts_into_it() {
+        let long = "x".repeat(5_000);
+        let answer = answer_to(&format!(
+            r#""result":{{"stopReason":"{long}","_meta":{{"turnd/turn":{{"agentStopReason":"{long}"}},"qwen.branchPoint":{{"a":"{long}"}}}}}}"#
+        ));
+        let Answer::Settled { stop_reason, agent_stop_reason, branch_point, .. } = answer else { panic!("no answer") };
+        let bounded = Some("x".repeat(STOP_REASON_UNITS_MAX));
+        assert_eq!((stop_reason, agent_stop_reason, branch_point), (bounded.clone(), bounded, None));
     }
 
     #[test]

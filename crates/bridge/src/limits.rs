@@ -35,6 +35,10 @@ pub const TEXT_UNITS_MAX: usize = 32_768;
 pub const MESSAGE_UNITS_MAX: usize = 4_096;
 /// UTF-16 units of an error code in the poll (seed on turn status).
 pub const CODE_UNITS_MAX: usize = 256;
+/// UTF-16 units of a stop reason. The set of them is open, and no word of it is that long.
+pub const STOP_REASON_UNITS_MAX: usize = 256;
+/// Bytes of what names a point to branch at: two UUIDs and their names fit many times.
+pub const BRANCH_POINT_BYTES_MAX: usize = 4_096;
 /// Bytes of one update kept as state for clients that join late; a larger one is only streamed.
 pub const LATEST_UPDATE_BYTES_MAX: usize = 1024 * 1024;
 

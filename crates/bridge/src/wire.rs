@@ -6,8 +6,9 @@ use crate::Frame;
 use crate::bus::{Arrears, Bound, Gap};
 use crate::event::{CancelNote, Event, Exit, News};
 use crate::json::Object;
+use crate::limits::{CODE_UNITS_MAX, MESSAGE_UNITS_MAX};
 use crate::policy::Tally;
-use crate::{Decision, Resolution};
+use crate::{Clipped, Decision, Resolution};
 
 /// An envelope of an event: `{id?,v:1,type,data,promptId?,originatorClientId?,_meta:{serverTimestamp}}`.
 pub(crate) fn event(event: &Event, session_id: &str, id: u64, at_ms: u64) -> Bytes {
@@ -73,9 +74,7 @@ fn data(event: &Event, session_id: &str, at_ms: u64) -> String {
             .maybe_raw("promptCancelled", cancel.map(cancel_note).as_deref())
             .text("inputWritten", input_written.as_str())
             .finish(),
-        News::TurnError { message, code, input_written, expiry } => prompt()
-            .text("message", message)
-            .maybe_text("code", code.as_deref())
+        News::TurnError { message, code, input_written, expiry } => failure(prompt(), message, code.as_deref())
             .maybe_text("deadline", expiry.map(|expiry| expiry.deadline.as_str()))
             .maybe_text("expiredWhile", expiry.map(|expiry| expiry.state.as_str()))
             .text("inputWritten", input_written.as_str())
@@ -111,6 +110,17 @@ fn data(event: &Event, session_id: &str, at_ms: u64) -> String {
         }
         News::SessionDied { reason, exit } => died(session().text("reason", reason), *exit),
     }
+}
+
+/// Message and code of a failure, cut as the poll cuts them, and whether they were.
+fn failure(data: Object, message: &str, code: Option<&str>) -> Object {
+    let message = Clipped::new(message, MESSAGE_UNITS_MAX);
+    let code = code.map(|code| Clipped::new(code, CODE_UNITS_MAX));
+    let cut = |is_cut: bool| is_cut.then_some("true");
+    data.text("message", &message.text)
+        .maybe_raw("messageTruncated", cut(message.truncated))
+        .maybe_text("code", code.as_ref().map(|code| code.text.as_str()))
+        .maybe_raw("codeTruncated", cut(code.as_ref().is_some_and(|code| code.truncated)))
 }
 
 fn echo(block: &str, at_ms: u64) -> String {
@@ -287,6 +297,15 @@ mod tests {
         let news =
             News::TurnError { message: "no".into(), code: None, input_written: InputWritten::Maybe, expiry: None };
         let data = json!({"sessionId": "s", "promptId": "A", "message": "no", "inputWritten": "maybe"});
+        check(news, "turn_error", data);
+    }
+
+    #[test]
+    fn a_long_error_is_cut_as_the_poll_cuts_it() {
+        let (message, code) = ("m".repeat(MESSAGE_UNITS_MAX + 1), Some("c".repeat(CODE_UNITS_MAX + 1)));
+        let news = News::TurnError { message, code, input_written: InputWritten::Yes, expiry: None };
+        let data = json!({"sessionId": "s", "promptId": "A", "inputWritten": "yes", "messageTruncated": true, "codeTruncated": true,
+            "message": "m".repeat(MESSAGE_UNITS_MAX), "code": "c".repeat(CODE_UNITS_MAX)});
         check(news, "turn_error", data);
     }
 

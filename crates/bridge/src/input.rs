@@ -17,8 +17,8 @@ use crate::{Deadline, Vote, Voter};
 pub(crate) enum Input {
     /// A client submits a prompt. The receipt is the one it gets if the prompt is accepted.
     Admit { prompt: Prompt, receipt: Receipt },
-    /// A client wants the running prompt cancelled.
-    Cancel { by: Option<Arc<str>> },
+    /// A client wants the running prompt cancelled; if it names one, only that one.
+    Cancel { prompt_id: Option<String>, by: Option<Arc<str>> },
     /// A client wants one prompt gone.
     Remove { prompt_id: String, by: Option<Arc<str>> },
     /// A client answers a permission request.

@@ -104,7 +104,7 @@ impl Session {
         let mut step = Step::new(at_ms);
         match input {
             Input::Admit { prompt, receipt } => self.admit(prompt, receipt, &mut step),
-            Input::Cancel { by } => self.cancel(by, &mut step),
+            Input::Cancel { prompt_id, by } => self.cancel(prompt_id.as_deref(), by, &mut step),
             Input::Remove { prompt_id, by } => self.remove(&prompt_id, by, &mut step),
             Input::Vote { request_id, vote, voter } => self.vote(&request_id, &vote, &voter, &mut step),
             Input::ClientGone { client_id } => self.lose_client(&client_id, &mut step),

@@ -153,7 +153,11 @@ fn check_modes(fields: &Fields<'_>) -> Result<(), Refusal> {
     }
 }
 
-fn prompt_id(fields: &Fields<'_>) -> Result<Option<String>, Refusal> {
+/// The id that a body names, if it names one.
+///
+/// # Errors
+/// 400 `invalid_prompt_id`.
+pub(crate) fn prompt_id(fields: &Fields<'_>) -> Result<Option<String>, Refusal> {
     let Some(raw) = fields.get("promptId") else { return Ok(None) };
     match serde_json::from_str::<String>(raw.get()) {
         Ok(id) if is_prompt_id(&id) => Ok(Some(id)),

@@ -9,10 +9,14 @@ use crate::event::News;
 use crate::turn::Turn;
 
 impl Session {
-    /// Cancels what runs now: the prompt is named here, so a cancel that comes after its end does nothing to the next one.
-    pub(super) fn cancel(&mut self, by: Option<Arc<str>>, step: &mut Step) {
+    /// Cancels what runs now. A client that means one prompt names it, and comes it after that one's end it does nothing to the next.
+    pub(super) fn cancel(&mut self, prompt_id: Option<&str>, by: Option<Arc<str>>, step: &mut Step) {
         if let Err(not_open) = self.open() {
             return step.reply(Reply::NotOpen(not_open));
+        }
+        let held = self.turn.as_ref().map(|turn| &*turn.entry.prompt_id);
+        if prompt_id.is_some_and(|named| held != Some(named)) {
+            return step.reply(Reply::Done);
         }
         // Also a turn whose caller was released is to stop for good now.
         if let Some(turn) = &mut self.turn {

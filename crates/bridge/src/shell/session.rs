@@ -147,12 +147,13 @@ impl Session {
         }
     }
 
-    /// Cancels the running prompt, if there is one. Prompts that wait go on.
+    /// Cancels the running prompt, if there is one and no other is named. Prompts that wait go on.
     ///
     /// # Errors
     /// When the session is closing or gone.
-    pub fn cancel(&self, by: Option<&str>) -> Result<(), NotOpen> {
-        match self.live.step(|_| Input::Cancel { by: by.map(Into::into) }) {
+    pub fn cancel(&self, prompt_id: Option<&str>, by: Option<&str>) -> Result<(), NotOpen> {
+        let input = Input::Cancel { prompt_id: prompt_id.map(str::to_owned), by: by.map(Into::into) };
+        match self.live.step(|_| input) {
             Some(Reply::NotOpen(not_open)) => Err(not_open),
             _ => Ok(()),
         }

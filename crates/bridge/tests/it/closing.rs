@@ -18,7 +18,7 @@ async fn a_close_cancels_what_runs_flushes_what_waits_and_says_goodbye_last() {
         world.agent.hear_method("session/cancel").await;
         assert_eq!(world.session.close("client_close", None).await, Err(CloseError::Closing));
         assert_eq!(world.session.admit(prompt("C")), Err(AdmitError::Closing));
-        assert_eq!(world.session.cancel(None), Err(NotOpen::Closing));
+        assert_eq!(world.session.cancel(None, None), Err(NotOpen::Closing));
         world.agent.settle(&held, json!({"stopReason": "cancelled"})).await;
         let close = world.agent.hear_method("turnd/close").await;
         assert_eq!(close.params(), Some(r#"{"reason":"session_closed"}"#));

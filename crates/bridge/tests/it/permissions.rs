@@ -85,7 +85,7 @@ async fn a_cancel_decides_what_the_turn_was_waiting_for() {
     world.expect("user_message_chunk A A").await;
     ask(&mut world, "1").await;
     ask(&mut world, "2").await;
-    world.session.cancel(None).unwrap();
+    world.session.cancel(None, None).unwrap();
     world.agent.hear_method("session/cancel").await;
     assert_eq!(told(&mut world).await, ("1".into(), json!({"outcome": "cancelled"})));
     assert_eq!(told(&mut world).await, ("2".into(), json!({"outcome": "cancelled"})));
@@ -99,7 +99,7 @@ async fn an_agent_that_asks_after_a_cancel_is_refused_without_a_word_to_anybody(
     let mut world = World::start().await;
     world.admit("A");
     world.agent.hear_prompt().await;
-    world.session.cancel(None).unwrap();
+    world.session.cancel(None, None).unwrap();
     world.agent.hear_method("session/cancel").await;
     let params = json!({"sessionId": "agent-1", "toolCall": {}, "options": []});
     world.agent.say(compose::request(3, "session/request_permission", &params)).await;

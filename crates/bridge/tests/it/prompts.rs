@@ -120,8 +120,8 @@ async fn a_cancelled_turn_is_cancelled_whatever_the_agent_says() {
     let held = world.agent.hear_prompt().await;
     world.agent.text("half an ans").await;
     world.expect("user_message_chunk A A; agent_message_chunk A half an ans").await;
-    world.session.cancel(Some("client")).unwrap();
-    world.session.cancel(Some("client")).unwrap();
+    world.session.cancel(None, Some("client")).unwrap();
+    world.session.cancel(None, Some("client")).unwrap();
     world.agent.hear_method("session/cancel").await;
     world.agent.settle(&held, json!({"stopReason": "end_turn"})).await;
     world.expect("prompt_cancelled A; turn_complete A cancelled").await;
@@ -137,7 +137,7 @@ async fn the_hosts_word_that_the_turn_was_over_beats_a_cancel_on_its_way() {
     let mut world = World::start().await;
     world.admit("A");
     let held = world.agent.hear_prompt().await;
-    world.session.cancel(None).unwrap();
+    world.session.cancel(None, None).unwrap();
     let stamp = json!({"stopReason": "end_turn", "_meta": {"turnd/turn": {"state": "completed"}}});
     world.agent.settle(&held, stamp).await;
     world.expect("user_message_chunk A A; prompt_cancelled A; turn_complete A end_turn").await;

@@ -17,7 +17,7 @@ async fn the_agent_in_its_place_is_prompted_by_its_own_name_and_nobody_hears_the
     let held = world.agent.hear_prompt().await;
     world.agent.text("half").await;
     world.expect("user_message_chunk A A; agent_message_chunk A half").await;
-    world.session.cancel(None).unwrap();
+    world.session.cancel(None, None).unwrap();
     world.admit("B");
     world.agent.hear_method("session/cancel").await;
     world.expect("prompt_cancelled A; pending_prompt_added B").await;
@@ -53,7 +53,7 @@ async fn an_agent_that_cannot_be_replaced_keeps_the_queue_waiting_until_it_settl
     let mut world = World::start().await;
     world.admit("A");
     let held = world.agent.hear_prompt().await;
-    world.session.cancel(None).unwrap();
+    world.session.cancel(None, None).unwrap();
     world.admit("B");
     world.agent.hear_method("session/cancel").await;
     let request = world.agent.hear_method("turnd/replace_agent").await;

@@ -131,10 +131,11 @@ fn accepted(receipt: &Receipt, replayed: bool) -> Reply {
     json(StatusCode::ACCEPTED, &Admitted::new(receipt, replayed))
 }
 
-/// `POST /session/:id/cancel`.
+/// `POST /session/:id/cancel`. A body that names a prompt fences the cancel: it means that one and no other.
 pub(crate) fn cancel(call: &Call<'_>) -> Result<Reply, Refusal> {
     let (session, client) = call.open_session_and_client()?;
-    session.cancel(client).map_err(|error| not_open(session.id(), error))?;
+    let prompt_id = content::prompt_id(&call.fields)?;
+    session.cancel(prompt_id.as_deref(), client).map_err(|error| not_open(session.id(), error))?;
     Ok(no_content())
 }
 

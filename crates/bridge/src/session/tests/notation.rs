@@ -117,7 +117,8 @@ impl Play {
             }
             ["admit", id, ms] => admit(id, Prompt { deadline_ms: ms.parse().ok(), ..Prompt::default() }),
             ["retry", id] => admit(id, Prompt { retry: true, ..Prompt::default() }),
-            ["cancel"] => Input::Cancel { by: Some("client".into()) },
+            ["cancel"] => Input::Cancel { prompt_id: None, by: Some("client".into()) },
+            ["cancel", id] => Input::Cancel { prompt_id: Some(id.to_owned()), by: Some("client".into()) },
             ["remove", id] => Input::Remove { prompt_id: named(id), by: None },
             ["settle", id, stop] => settled(id, answer(stop, None, None)),
             ["host", id, "completed", stop] => settled(id, answer(stop, Some(HostWord::Completed), None)),

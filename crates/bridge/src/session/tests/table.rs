@@ -44,6 +44,19 @@ fn a_cancel_is_written_once_and_decides_the_outcome() {
 }
 
 #[test]
+fn a_cancel_that_names_a_prompt_does_nothing_to_any_other() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("admit B", "record B, receipt B, added B"),
+        ("cancel B", "ok"),
+        ("settle A end_turn", "record A completed end_turn, complete A end_turn, started B, echo B, > prompt B"),
+        ("cancel A", "ok"),
+        ("cancel C", "ok"),
+        ("cancel B", "wish B, cancel B, > cancel, ok"),
+    ]);
+}
+
+#[test]
 fn the_wish_to_cancel_is_on_record_once_before_anybody_hears_of_it() {
     let begun = [
         ("admit A", "record A, receipt A, echo A, > prompt A"),

@@ -76,7 +76,7 @@ pub(crate) fn judge(answer: &Answer, cancel_written: bool) -> Terminal {
         Answer::Failed { code, .. } if cancel_written && code == AGENT_REPLACED => {
             Terminal::Cancelled { agent_stop_reason: None }
         }
-        Answer::Failed { message, code, .. } => Terminal::Error { message: message.clone(), code: Some(code.clone()) },
+        Answer::Failed { message, code, .. } => Terminal::error(message, Some(code)),
     }
 }
 

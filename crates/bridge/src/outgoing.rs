@@ -74,7 +74,8 @@ pub(crate) fn cancel(agent_session_id: &str) -> Bytes {
 
 /// The host's `turnd/close`: end the agent, record what did not settle, exit.
 pub(crate) fn close(origin: FlushOrigin) -> Bytes {
-    compose::notification("turnd/close", &json!({"reason": origin.code()}))
+    // With our words for it, so that the transcript describes the failure as the event does.
+    compose::notification("turnd/close", &json!({"reason": origin.code(), "message": origin.message()}))
 }
 
 /// The answer to a permission request.
@@ -146,7 +147,12 @@ mod tests {
     #[test]
     fn a_cancel_and_a_close_want_no_answer() {
         check(&cancel("a"), "session/cancel", None, &json!({"sessionId": "a"}));
-        check(&close(FlushOrigin::DaemonShutdown), "turnd/close", None, &json!({"reason": "daemon_shutdown"}));
+        check(
+            &close(FlushOrigin::DaemonShutdown),
+            "turnd/close",
+            None,
+            &json!({"reason": "daemon_shutdown", "message": "daemon shut down before the prompt completed"}),
+        );
     }
 
     #[test]

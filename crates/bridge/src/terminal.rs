@@ -1,5 +1,8 @@
 //! How a prompt ended, and whether it may be sent again.
 
+use crate::Clipped;
+use crate::limits::{CODE_UNITS_MAX, MESSAGE_UNITS_MAX};
+
 /// The formal outcome of a prompt: decided once, never changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Terminal {
@@ -41,6 +44,24 @@ impl Terminal {
         }
     }
 
+    /// An error; one without a message says as little, in the word that the transcript's reader expects there.
+    pub(crate) fn error(message: &str, code: Option<&str>) -> Self {
+        let message = if message.is_empty() { "unknown error" } else { message };
+        Self::Error { message: message.to_owned(), code: code.map(str::to_owned) }
+    }
+
+    /// The outcome as the event, the status and the ledger tell it: an error within the bounds that the poll and the transcript
+    /// keep to (turn status seed), so that one failure is described alike wherever it is.
+    pub(crate) fn told(&self) -> Self {
+        match self {
+            Self::Error { message, code } => Self::Error {
+                message: Clipped::new(message, MESSAGE_UNITS_MAX).text,
+                code: code.as_deref().map(|code| Clipped::new(code, CODE_UNITS_MAX).text),
+            },
+            Self::Completed { .. } | Self::Cancelled { .. } => self.clone(),
+        }
+    }
+
     /// The code of an error.
     pub fn code(&self) -> Option<&str> {
         match self {
@@ -74,8 +95,19 @@ impl FlushOrigin {
         }
     }
 
+    /// The origin that has this code.
+    pub fn of_code(code: &str) -> Option<Self> {
+        const ALL: [FlushOrigin; 4] = [
+            FlushOrigin::SessionClosed,
+            FlushOrigin::SessionKilled,
+            FlushOrigin::ChannelClosed,
+            FlushOrigin::DaemonShutdown,
+        ];
+        ALL.into_iter().find(|origin| origin.code() == code)
+    }
+
     /// The same for people.
-    pub(crate) fn message(self) -> &'static str {
+    pub fn message(self) -> &'static str {
         match self {
             Self::SessionClosed => "session closed before the prompt completed",
             Self::SessionKilled => "session ended before the prompt completed",
@@ -140,6 +172,22 @@ mod tests {
         for origin in origins {
             assert!(origin.message().ends_with("before the prompt completed"), "{}", origin.message());
         }
+    }
+
+    #[test]
+    fn an_error_is_told_within_the_bounds_of_the_poll_and_never_without_a_message() {
+        let long = Terminal::error(&"m".repeat(5_000), Some(&"c".repeat(300)));
+        let Terminal::Error { message, code } = long.told() else { panic!("it is an error") };
+        assert_eq!((message.len(), code.map(|code| code.len())), (MESSAGE_UNITS_MAX, Some(CODE_UNITS_MAX)));
+        let short = Terminal::error("", Some("-1"));
+        assert_eq!(short, Terminal::Error { message: "unknown error".into(), code: Some("-1".into()) });
+        assert_eq!(short.told(), short);
+    }
+
+    #[test]
+    fn an_origin_is_found_by_its_code() {
+        assert_eq!(FlushOrigin::of_code("session_killed"), Some(FlushOrigin::SessionKilled));
+        assert_eq!(FlushOrigin::of_code("-32603"), None);
     }
 
     #[test]

@@ -266,10 +266,20 @@ pub(crate) fn not_served(id: &RequestId, message: &str) -> Bytes {
     compose::error_response(id, &RpcError::new(acp::rpc_error::METHOD_NOT_FOUND, message))
 }
 
-/// Why the daemon closes a session.
-pub(crate) fn close_reason(message: &Message) -> String {
-    let reason = message.params().and_then(|params| acp::string_at(params, &["reason"]));
-    reason.unwrap_or_else(|| "session_closed".to_owned())
+/// Why the daemon closes a session: the code and the message that a turn under way ends with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Closing {
+    pub(crate) reason: String,
+    pub(crate) message: String,
+}
+
+/// What the daemon says as it closes a session. Its words are taken, so that one failure has one description.
+pub(crate) fn closing(message: &Message) -> Closing {
+    let said = |key| message.params().and_then(|params| acp::string_at(params, &[key])).filter(|text| !text.is_empty());
+    Closing {
+        reason: said("reason").unwrap_or_else(|| "session_closed".to_owned()),
+        message: said("message").unwrap_or_else(|| "the session was ended before the turn settled".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod explain;
 mod explain_faults;
 mod explain_folder;
 mod explain_live;
+mod failures;
 mod faults;
 mod http;
 mod kill;

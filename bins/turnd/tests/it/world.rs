@@ -167,6 +167,11 @@ impl World {
         assert!(Command::new("sh").args(["-c", &format!("kill -KILL {host}")]).status().unwrap().success());
     }
 
+    /// Starts another daemon on the same store, the one before having ended.
+    pub(crate) fn start_again(&mut self) {
+        self.restart();
+    }
+
     fn restart(&mut self) {
         self.daemon = Daemon::start(self.base.path(), &borrowed(&self.flags));
         self.connection = Connection::open(self.daemon.address);

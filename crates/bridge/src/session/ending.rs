@@ -31,8 +31,9 @@ impl Session {
         let Outcome { terminal, input_written, branch_point, expiry } = outcome;
         let prompt_id = entry.prompt_id.clone();
         let (recorded, at_ms) = (prompt_id.clone(), self.ledger_ms);
-        step.push(Effect::RecordTerminal { prompt_id: recorded, terminal: terminal.clone(), at_ms });
-        match &terminal {
+        let told = terminal.told();
+        step.push(Effect::RecordTerminal { prompt_id: recorded, terminal: told.clone(), at_ms });
+        match &told {
             Terminal::Completed { .. } => self.turn_error = None,
             Terminal::Cancelled { .. } => {}
             Terminal::Error { message, code } => {
@@ -41,7 +42,7 @@ impl Session {
         }
         let ended = Ended { expiry, ..ended(entry, turn, &terminal, input_written, step.at_ms) };
         self.overlay.insert(ended, Some(entry.admission.clone()));
-        let news = match terminal {
+        let news = match told {
             Terminal::Error { message, code } => News::TurnError { message, code, input_written, expiry },
             Terminal::Completed { stop_reason } => {
                 News::TurnComplete { stop_reason, branch_point, cancel: None, input_written }

@@ -21,7 +21,10 @@ async fn a_close_cancels_what_runs_flushes_what_waits_and_says_goodbye_last() {
         assert_eq!(world.session.cancel(None, None), Err(NotOpen::Closing));
         world.agent.settle(&held, json!({"stopReason": "cancelled"})).await;
         let close = world.agent.hear_method("turnd/close").await;
-        assert_eq!(close.params(), Some(r#"{"reason":"session_closed"}"#));
+        assert_eq!(
+            close.params(),
+            Some(r#"{"reason":"session_closed","message":"session closed before the prompt completed"}"#)
+        );
         drop(world.agent);
     };
     let (closed, ()) = tokio::join!(closing, agent);
@@ -136,7 +139,10 @@ async fn a_shutdown_ends_every_prompt_and_waits_for_the_agents() {
     let bridge = world.bridge.clone();
     let ((), ()) = tokio::join!(bridge.shutdown(), async {
         let close = world.agent.hear_method("turnd/close").await;
-        assert_eq!(close.params(), Some(r#"{"reason":"daemon_shutdown"}"#));
+        assert_eq!(
+            close.params(),
+            Some(r#"{"reason":"daemon_shutdown","message":"daemon shut down before the prompt completed"}"#)
+        );
         drop(world.agent);
     });
     let mut told = Vec::new();

@@ -11,7 +11,7 @@ impl Machine {
     pub(super) fn daemon_says(&mut self, at_ms: u64, message: &Message) {
         match message.kind() {
             Kind::Request { method, .. } | Kind::Notification { method } if method == wire::CLOSE => {
-                self.close(at_ms, &wire::close_reason(message));
+                self.close(at_ms, &wire::closing(message));
             }
             Kind::Request { id, method } => self.request(at_ms, id, method, message),
             Kind::Notification { method } if method == wire::SESSION_CANCEL => self.cancel(at_ms, message),

@@ -68,8 +68,8 @@ impl Machine {
     }
 
     /// The daemon ends the session.
-    pub(super) fn close(&mut self, at_ms: u64, reason: &str) {
-        let message = "the session was ended before the turn settled";
+    pub(super) fn close(&mut self, at_ms: u64, closing: &wire::Closing) {
+        let wire::Closing { reason, message } = closing;
         if let Some(request) = self.fail_turn(at_ms, message, reason) {
             self.refuse(&request, &wire::refusal(reason, message, message));
         }

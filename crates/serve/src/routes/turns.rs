@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bridge::{Ended, Session, TurnView};
-use transcript::PageError;
+use transcript::{PageError, TurnState};
 
 use crate::app::App;
 use crate::dispatch::Call;
@@ -13,7 +13,7 @@ use crate::polled::Seen;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, ok};
 use crate::tasks::blocking;
-use crate::turn_status::from_ledger;
+use crate::turn_status::{from_ledger, with_formal_code};
 use crate::wait;
 use crate::wire::Turn;
 
@@ -98,6 +98,13 @@ async fn read_record(app: &Arc<App>, session: &Session, prompt: Option<&str>) ->
     let read = move || -> Result<Scanned, PageError> {
         let transcript_bytes = transcript_len(&app, &id);
         let found = transcript::find_turn_result(&app.layout.transcript(&id), prompt.as_deref())?;
+        let found = found.map(|record| match record.state {
+            TurnState::Error => match app.sink.ledger(&id).read() {
+                Ok(reading) => with_formal_code(record, &reading.records),
+                Err(_) => record,
+            },
+            TurnState::Completed | TurnState::Cancelled => record,
+        });
         Ok(Scanned { found, transcript_bytes })
     };
     let outcome = blocking(read).await.ok_or_else(Refusal::internal)?;

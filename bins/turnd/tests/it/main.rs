@@ -19,5 +19,6 @@ mod retry;
 mod secret;
 mod stream;
 mod tidy;
+mod whole_answer;
 mod wishes;
 mod world;

@@ -14,6 +14,7 @@ async function deaf(stage) {
   const reader = stage.read(session);
   const { sessionId, clientId } = session;
   const late = client.prompt(sessionId, { ...text("deaf 600000"), deadlineMs: 200 }, undefined, clientId);
+  await stage.admitted(1);
   const next = client.prompt(sessionId, text("hello"), undefined, clientId);
   const error = await thrown("the deadline", late);
   saw("8.7 the caller is released with an error", error instanceof sdk.DaemonHttpError, error);
@@ -22,6 +23,8 @@ async function deaf(stage) {
   same("8.7 differs from the peer: the next prompt runs when the old agent is gone, and not beside it", end.stopReason, "end_turn");
   const replaced = await reader.find("the news of it", (event) => event.type === "agent_replaced");
   has("the reader hears why, and what the new agent remembers", replaced.data, { reason: "deadline", memory: "fresh" });
+  const [, promptId] = await stage.admitted(2);
+  await reader.terminal(promptId);
   const behind = reader.events.slice(reader.events.indexOf(replaced));
   const said = behind.filter((event) => event.data.update?.sessionUpdate === "agent_message_chunk");
   same("none of the old agent's words come behind that", said.map((event) => event.data.update.content.text).join(""), "echo: hello");

@@ -18,6 +18,8 @@ use std::time::Instant;
 
 use http::{Connection, Daemon};
 
+/// The built-in agent without the moment that it takes before an answer, so that the daemon is what is measured.
+const AGENT: [&str; 2] = ["--agent", concat!(env!("CARGO_BIN_EXE_turnd"), " agent --answer-after-ms 0")];
 const SESSIONS: usize = 200;
 const ADMISSIONS: usize = 4_000;
 const READERS: usize = 64;
@@ -37,7 +39,7 @@ fn main() {
 
 /// One client posts to two hundred live sessions in turn, while the turns that it caused run.
 fn admissions(base: &Path) {
-    let daemon = Daemon::start(base, &["--max-sessions", "200"]);
+    let daemon = Daemon::start(base, &[&AGENT[..], &["--max-sessions", "200"]].concat());
     let mut connection = Connection::open(daemon.address);
     let sessions: Vec<String> = (0..SESSIONS).map(|_| session(&mut connection)).collect();
     let mut times = Vec::new();
@@ -53,7 +55,7 @@ fn admissions(base: &Path) {
 
 /// From the sending of a prompt to its first event in the hands of each of sixty-four readers.
 fn readers(base: &Path) {
-    let daemon = Daemon::start(base, &[]);
+    let daemon = Daemon::start(base, &AGENT);
     let mut connection = Connection::open(daemon.address);
     let session = session(&mut connection);
     let (sender, echoes) = mpsc::channel();
@@ -77,7 +79,7 @@ fn readers(base: &Path) {
 
 /// Polls of one session while the agent of another sends updates as fast as it can.
 fn flood(base: &Path) {
-    let daemon = Daemon::start(base, &[]);
+    let daemon = Daemon::start(base, &AGENT);
     let mut connection = Connection::open(daemon.address);
     let (quiet, loud) = (session(&mut connection), session(&mut connection));
     let (_, receipt) = connection.call("POST", &format!("/session/{quiet}/prompt"), &prompt("hello"));
@@ -117,7 +119,7 @@ fn polls(address: SocketAddr, path: &str, over: &AtomicBool) -> Vec<f64> {
 
 /// A thousand live sessions that each have had a turn.
 fn crowd(base: &Path) {
-    let daemon = Daemon::start(base, &["--max-sessions", "1000"]);
+    let daemon = Daemon::start(base, &[&AGENT[..], &["--max-sessions", "1000"]].concat());
     let mut connection = Connection::open(daemon.address);
     report("resident, no session", resident_mb(daemon.child.id()), "MB");
     let sessions: Vec<String> = (0..CROWD).map(|_| session(&mut connection)).collect();

@@ -307,6 +307,9 @@ pub(crate) struct AgentArgs {
     /// Write down every message that is heard, and every answer to a prompt, and flush it to the disk at once
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
+    /// How long an answer comes after the last word: a real agent's is never instant, and clients may depend on that
+    #[arg(long, default_value_t = 20, value_name = "MS")]
+    pub(crate) answer_after_ms: u64,
 }
 
 #[derive(Debug, Args)]

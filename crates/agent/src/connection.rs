@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use acp::rpc_error::{INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR};
 use acp::schema::{
@@ -41,6 +42,11 @@ impl Connection {
     pub(crate) fn new(out: Outbox, options: AgentOptions) -> Self {
         let sessions = Sessions::new(options.session_prefix.clone());
         Self { out, options, state: Mutex::new(State { sessions, asked: Pending::new() }) }
+    }
+
+    /// How long an answer lets its client wait.
+    pub(crate) fn answer_after(&self) -> Duration {
+        self.options.answer_after
     }
 
     /// Puts a message into the journal, if there is one.

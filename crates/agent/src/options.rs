@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Takes one line of a journal.
 pub type Journal = Arc<dyn Fn(&str) + Send + Sync>;
@@ -15,14 +16,22 @@ pub struct AgentOptions {
     /// Is handed every message that is heard, before anything comes of it, and every answer to a prompt, before it is said; each as one
     /// JSON object without a line end. An oracle for tests: what was asked of an agent, whatever its daemon says.
     pub journal: Option<Journal>,
+    /// How long an answer to a prompt comes after the last word. A real agent's is never instant; a client that learns a prompt's
+    /// id and its end over two connections may depend on that.
+    pub answer_after: Duration,
     /// Session ids are this and a number. Ids of two processes differ only if this does.
     pub session_prefix: String,
 }
 
 impl Default for AgentOptions {
-    /// Death that only ends [`run`](crate::run), no journal, and ids `scripted-1`, `scripted-2`, and so on.
+    /// Death that only ends [`run`](crate::run), no journal, instant answers, and ids `scripted-1`, `scripted-2`, and so on.
     fn default() -> Self {
-        Self { die: Arc::new(|| ()), journal: None, session_prefix: "scripted-".to_owned() }
+        Self {
+            die: Arc::new(|| ()),
+            journal: None,
+            answer_after: Duration::ZERO,
+            session_prefix: "scripted-".to_owned(),
+        }
     }
 }
 

@@ -45,6 +45,7 @@ impl Turn {
     pub(crate) async fn play(mut self) -> Ending {
         let text = std::mem::take(&mut self.text);
         let ending = script::play(&mut self, &text).await.unwrap_or(Ending::Stop(StopReason::Cancelled));
+        tokio::time::sleep(self.connection.answer_after()).await;
         self.answer(&ending).await;
         ending
     }

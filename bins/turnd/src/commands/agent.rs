@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::cli::AgentArgs;
 
@@ -26,6 +27,7 @@ pub(crate) async fn run(args: &AgentArgs) -> io::Result<()> {
     let options = agent::AgentOptions {
         die: Arc::new(|| std::process::abort()),
         journal: args.journal.as_deref().map(journal).transpose()?,
+        answer_after: Duration::from_millis(args.answer_after_ms),
         // Ids that no other run of this agent gives out, so that a stale one is never taken for its own.
         session_prefix: format!("builtin-{}-", std::process::id()),
     };

@@ -40,8 +40,9 @@ impl World {
     pub(crate) fn journaled(flags: &[&str]) -> Self {
         let base = tempfile::tempdir().unwrap();
         let journal = base.path().join(JOURNAL).display().to_string();
-        let agent =
-            [env!("CARGO_BIN_EXE_turnd"), "agent", "--journal", &journal].map(|word| format!("'{word}'")).join(" ");
+        let agent = [env!("CARGO_BIN_EXE_turnd"), "agent", "--answer-after-ms", "0", "--journal", &journal]
+            .map(|word| format!("'{word}'"))
+            .join(" ");
         let flags = ["--agent", &agent].iter().chain(flags).map(ToString::to_string).collect();
         Self::over(base, flags)
     }

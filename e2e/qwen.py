@@ -5,6 +5,7 @@ Its own daemon is the peer: see interop."""
 import os
 import signal
 
+import cancels
 import flows
 import interop
 from agents import Qwen
@@ -109,4 +110,4 @@ OWN = [
 
 if __name__ == "__main__":
     own = [(title, on_a_stage(Qwen, flow)) for title, flow in flows.ALL + OWN]
-    run("qwen", own + [(title, on_a_stage(agent, flow)) for title, agent, flow in interop.ALL])
+    run("qwen", own + [(title, on_a_stage(agent, flow)) for title, agent, flow in cancels.ALL + interop.ALL])

@@ -107,6 +107,9 @@ pub(crate) struct ServeArgs {
     /// How long an agent that was told to stop may take before its process is replaced
     #[arg(long, default_value_t = serve::limits::SETTLE_GRACE_MS, value_name = "MS", help_heading = "Agent")]
     pub(crate) settle_grace_ms: u64,
+    /// How long a close waits for the running turn to settle before it ends as `session_closed`
+    #[arg(long, default_value_t = serve::limits::CLOSE_SETTLE_MS, value_name = "MS", help_heading = "Agent")]
+    pub(crate) close_settle_ms: u64,
     /// What an acknowledged admission or outcome survives: the end of the process, or of the machine
     #[arg(long, value_enum, default_value = "process")]
     pub(crate) durability: Durability,

@@ -46,6 +46,10 @@ pub const LATEST_UPDATE_BYTES_MAX: usize = 1024 * 1024;
 /// a running tool, and to end a process that would have obeyed costs its memory; a caller who wants it sooner has a flag.
 pub const SETTLE_GRACE_MS: u64 = 30_000;
 
+/// Milliseconds that a close gives the running turn to settle after its cancel: more than agents that obey were seen to need, and less
+/// than what a caller of a close would wait.
+pub const CLOSE_SETTLE_MS: u64 = 8_000;
+
 /// Tool calls of one turn that are told apart; an agent that makes more is only told when one begins.
 pub const TURN_CALLS_MAX: usize = 4_096;
 
@@ -111,6 +115,7 @@ impl Default for Timeouts {
     /// Starts were measured up to 7 s for `initialize` under load and 3 s for a new session; a load reads a history. A host
     /// needs 2 s, a SIGTERM, 5 s and a SIGKILL to end the most stubborn agent.
     fn default() -> Self {
-        Self { initialize_ms: 10_000, restore_ms: 60_000, settle_ms: 8_000, end_ms: 10_000, grace_ms: SETTLE_GRACE_MS }
+        let (settle_ms, grace_ms) = (CLOSE_SETTLE_MS, SETTLE_GRACE_MS);
+        Self { initialize_ms: 10_000, restore_ms: 60_000, settle_ms, end_ms: 10_000, grace_ms }
     }
 }

@@ -176,11 +176,13 @@ impl Turn {
                 result.stop_reason = Some("cancelled".to_owned());
                 result.cancelled_at = cancelled_at;
                 result.agent_stop_reason = agent_stop_reason;
-                result.with_partial_text(&self.block.text())
+                self.with_partial(result)
             }
-            Ending::Failed { message, code } => {
-                result.with_error(&message, Some(&code)).with_partial_text(&self.block.text())
-            }
+            Ending::Failed { message, code } => self.with_partial(result.with_error(&message, Some(&code))),
         }
+    }
+
+    fn with_partial(&self, result: TurnResult) -> TurnResult {
+        result.with_partial_text(&self.block.text()).with_partial_unrecorded(self.block.left_out_bytes())
     }
 }

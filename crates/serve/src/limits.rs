@@ -50,6 +50,8 @@ pub const STREAM_CHUNK_BYTES: usize = 32 * 1024;
 
 /// How long an agent that was told to stop may take before it is replaced, in milliseconds, where no flag says otherwise.
 pub const SETTLE_GRACE_MS: u64 = bridge::limits::SETTLE_GRACE_MS;
+/// How long a close waits for the running turn to settle, in milliseconds, where no flag says otherwise.
+pub const CLOSE_SETTLE_MS: u64 = bridge::limits::CLOSE_SETTLE_MS;
 
 /// Media blocks one prompt may carry (wire rules, section 8.1).
 pub const MEDIA_BLOCKS_MAX: usize = 256;

@@ -46,6 +46,8 @@ pub struct ServeOptions {
     pub prompt_run_deadline_ms: Option<u64>,
     /// How long an agent that was told to stop may take, in milliseconds, before it is replaced.
     pub settle_grace_ms: u64,
+    /// How long the running turn of a session that is closed may take to settle, in milliseconds, before it ends as `session_closed`.
+    pub close_settle_ms: u64,
     /// Who decides what agents ask, and until when.
     pub mediation: Mediation,
     /// How long a reader may accept nothing before its connection ends, in milliseconds; none means the limit every connection has.

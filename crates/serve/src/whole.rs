@@ -16,8 +16,8 @@ pub(crate) enum Whole {
     NoText,
     /// The turn completed, and its text is not there any more, or never was.
     Expired(Ended, Gone),
-    /// The turn did not complete.
-    NoResult(Ended),
+    /// The turn did not complete; with all that was said in it, where memory has only the beginning.
+    NoResult(Ended, Option<Recorded>),
 }
 
 /// Why a text is not there.
@@ -47,11 +47,14 @@ impl Gone {
 /// The record gives the text of the outcome that it holds itself. Where it holds another one, or none, there is only what memory kept,
 /// which is whole or known to be cut.
 pub(crate) fn whole(overlay: Option<Ended>, found: Option<Answered>) -> Option<Whole> {
-    let (result, answer) = found.map(|found| (found.result, found.answer)).unzip();
+    let (mut result, mut answer, mut partial) = (None, None, None);
+    if let Some(found) = found {
+        (result, answer, partial) = (Some(found.result), Some(found.answer), found.partial);
+    }
     let answer = answer.filter(|_| result.as_ref().is_some_and(|result| result.state == TurnState::Completed));
     let ended = merged(overlay, result)?;
     if !matches!(ended.terminal, Terminal::Completed { .. }) {
-        return Some(Whole::NoResult(ended));
+        return Some(Whole::NoResult(ended, partial));
     }
     Some(match answer {
         Some(Answer::Short(text)) => Whole::Short(text),
@@ -102,7 +105,7 @@ mod tests {
         if state == TurnState::Error {
             result = result.with_error("no", None);
         }
-        Some(Answered { result, answer })
+        Some(Answered { result, answer, partial: None })
     }
 
     fn check(overlay: Option<Ended>, found: Option<Answered>, expected: &str) {
@@ -112,7 +115,7 @@ mod tests {
             Some(Whole::Recorded(_)) => "recorded".to_owned(),
             Some(Whole::NoText) => "no text".to_owned(),
             Some(Whole::Expired(_, expiry)) => expiry.as_str().to_owned(),
-            Some(Whole::NoResult(ended)) => ended.terminal.state().to_owned(),
+            Some(Whole::NoResult(ended, _)) => ended.terminal.state().to_owned(),
         };
         assert_eq!(got, expected);
     }

@@ -24,6 +24,7 @@ pub(crate) fn wire(sink: Arc<LedgerSink>, options: &ServeOptions) -> Bridge {
     let timeouts = Timeouts {
         initialize_ms: options.initialize_timeout_ms,
         restore_ms: options.restore_timeout_ms,
+        settle_ms: options.close_settle_ms,
         grace_ms: options.settle_grace_ms,
         ..Timeouts::default()
     };

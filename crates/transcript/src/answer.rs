@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::branch::Transcript;
 use crate::json::{Bytes, FileBytes, Malformed, Read, Reader, Sink, Start};
 use crate::record::{Kind, Record};
-use crate::results::{REACH, turn_result_in};
+use crate::results::{FoundResult, REACH, turn_result_in};
 use crate::snapshot::PageError;
 use crate::turn_result::{TurnResult, TurnState};
 
@@ -25,6 +25,8 @@ pub struct Answered {
     pub result: TurnResult,
     /// The answer; [`Answer::Nothing`] of a turn that did not complete.
     pub answer: Answer,
+    /// All that was said in a turn that did not complete, where the result holds only its beginning and the rest is certain.
+    pub partial: Option<Recorded>,
 }
 
 /// The final answer of a turn.
@@ -57,15 +59,38 @@ pub enum Lost {
 pub fn find_answer(path: &Path, prompt_id: &str) -> Result<Option<Answered>, PageError> {
     let failed = |cause| PageError::of(path, cause);
     let Some(transcript) = Transcript::open(path).map_err(failed)? else { return Ok(None) };
-    let Some((result, span)) = turn_result_in(&transcript, path, prompt_id)? else { return Ok(None) };
+    let Some(found) = turn_result_in(&transcript, path, prompt_id)? else { return Ok(None) };
+    let FoundResult { result, span, next } = found;
+    if result.state != TurnState::Completed {
+        let partial = next.map(|next| partial(transcript, &result, &next)).transpose().map_err(failed)?.flatten();
+        return Ok(Some(Answered { result, answer: Answer::Nothing, partial }));
+    }
     let answer = answer(transcript, &result, &span).map_err(failed)?;
-    Ok(Some(Answered { result, answer }))
+    Ok(Some(Answered { result, answer, partial: None }))
+}
+
+/// What was said in a turn that was cut: its result comes first, and then its words. The record behind the result is theirs when it is
+/// as long as the result says and begins with what the result holds; a writer that was killed in between left less, or nothing.
+fn partial(transcript: Transcript, result: &TurnResult, next: &Record) -> io::Result<Option<Recorded>> {
+    let (Some(text), Some(bytes)) = (&result.partial_text, result.partial_bytes) else { return Ok(None) };
+    if !is_spoken(next) {
+        return Ok(None);
+    }
+    let Some(texts) = texts(&transcript, next)? else { return Ok(None) };
+    let whole = texts.iter().map(|text| text.bytes).sum::<u64>();
+    let recorded = Recorded { transcript, texts, before: 0, bytes };
+    let agrees = whole == bytes && bytes > text.len() as u64 && recorded.begins_with(text)?;
+    Ok(Some(recorded).filter(|_| agrees))
+}
+
+/// Whether it is an agent's own words and nothing else, and everybody reads it so.
+fn is_spoken(record: &Record) -> bool {
+    let has_no_call = record.message.as_ref().is_some_and(|message| !message.has_call());
+    record.kind == Kind::Assistant && record.is_visible() && !record.is_disputed && has_no_call
 }
 
 fn answer(transcript: Transcript, result: &TurnResult, span: &Range<u64>) -> io::Result<Answer> {
-    let Some(text) = result.result_text.as_deref().filter(|_| result.state == TurnState::Completed) else {
-        return Ok(Answer::Nothing);
-    };
+    let Some(text) = result.result_text.as_deref() else { return Ok(Answer::Nothing) };
     if result.result_unrecorded_bytes.is_some_and(|bytes| bytes > 0) {
         return Ok(Answer::Lost(Lost::NotRecorded));
     }
@@ -92,9 +117,7 @@ fn spoken_before(transcript: &Transcript, span: &Range<u64>) -> io::Result<Optio
         if record.kind == Kind::System {
             continue;
         }
-        let speaks = record.kind == Kind::Assistant && record.is_visible() && !record.is_disputed;
-        let is_last = record.message.as_ref().is_some_and(|message| !message.has_call());
-        return Ok(Some(record).filter(|_| speaks && is_last && !branch.is_mixed()));
+        return Ok(Some(record).filter(|record| is_spoken(record) && !branch.is_mixed()));
     }
     Ok(None)
 }

@@ -48,15 +48,24 @@ pub fn find_turn_result(path: &Path, prompt_id: Option<&str>) -> Result<Option<T
 fn find_result(path: &Path, prompt_id: Option<&str>, reach: Reach) -> Result<Option<TurnResult>, PageError> {
     let transcript = Transcript::open(path).map_err(|cause| PageError::of(path, cause))?;
     let Some(transcript) = transcript else { return Ok(None) };
-    Ok(find_result_in(&transcript, path, prompt_id, reach)?.map(|(result, _)| result))
+    Ok(find_result_in(&transcript, path, prompt_id, reach)?.map(|found| found.result))
 }
 
-/// The newest result of a prompt's turn in a transcript that was opened at `path`, and where its record stands.
+/// A turn's result and where it was found.
+pub(crate) struct FoundResult {
+    pub(crate) result: TurnResult,
+    /// Where its record stands in the file.
+    pub(crate) span: Range<u64>,
+    /// The record right behind it on the branch.
+    pub(crate) next: Option<Record>,
+}
+
+/// The newest result of a prompt's turn in a transcript that was opened at `path`.
 pub(crate) fn turn_result_in(
     transcript: &Transcript,
     path: &Path,
     prompt_id: &str,
-) -> Result<Option<(TurnResult, Range<u64>)>, PageError> {
+) -> Result<Option<FoundResult>, PageError> {
     find_result_in(transcript, path, Some(prompt_id), REACH)
 }
 
@@ -65,13 +74,14 @@ fn find_result_in(
     path: &Path,
     prompt_id: Option<&str>,
     reach: Reach,
-) -> Result<Option<(TurnResult, Range<u64>)>, PageError> {
-    let found = find(transcript, path, reach, |record| {
+) -> Result<Option<FoundResult>, PageError> {
+    let found = find(transcript, path, reach, |record, next| {
         let Payload::TurnResult { prompt_id: Some(of) } = &record.payload else { return Ok(None) };
         if prompt_id.is_some_and(|wanted| wanted != of) {
             return Ok(None);
         }
-        Ok(transcript.turn_result(record)?.map(|result| (result, record.span.clone())))
+        let result = transcript.turn_result(record)?;
+        Ok(result.map(|result| FoundResult { result, span: record.span.clone(), next: next.cloned() }))
     })?;
     match found {
         Found::Nothing { largest_bytes } if largest_bytes > reach.page_bytes => {
@@ -87,7 +97,7 @@ fn find_result_in(
 pub fn last_rewind_at_ms(path: &Path) -> Result<Option<u64>, PageError> {
     let transcript = Transcript::open(path).map_err(|cause| PageError::of(path, cause))?;
     let Some(transcript) = transcript else { return Ok(None) };
-    let found = find(&transcript, path, REACH, |record| {
+    let found = find(&transcript, path, REACH, |record, _| {
         let at_ms = record.at_ms.map_or(u64::MAX, |at_ms| u64::try_from(at_ms).unwrap_or(0));
         Ok(record.is_note("rewind").then_some(at_ms))
     })?;
@@ -116,19 +126,21 @@ enum Found<T> {
     },
 }
 
+/// Looks for what `wanted` makes of a record and the one behind it on the branch.
 fn find<T>(
     transcript: &Transcript,
     path: &Path,
     reach: Reach,
-    wanted: impl Fn(&Record) -> io::Result<Option<T>>,
+    wanted: impl Fn(&Record, Option<&Record>) -> io::Result<Option<T>>,
 ) -> Result<Found<T>, PageError> {
     let failed = |cause| PageError::of(path, cause);
     let branch = transcript.branch_within(SCAN_WINDOW_BYTES, reach.file_bytes()).map_err(failed)?;
     let mut pages = Pages::new(branch, reach);
-    let mut found = None;
+    let (mut found, mut next) = (None, None);
     while found.is_none() {
         let Some(record) = pages.next().map_err(failed)? else { break };
-        found = wanted(&record).map_err(failed)?;
+        found = wanted(&record, next.as_ref()).map_err(failed)?;
+        next = Some(record);
     }
     if pages.branch.is_mixed() {
         return Err(PageError::unavailable(path, Unavailable::TwoSessions));

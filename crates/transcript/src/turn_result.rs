@@ -67,6 +67,9 @@ pub struct TurnResult {
     /// What the agent had said when its turn was cancelled, at most [`TEXT_UNITS_MAX`] UTF-16 units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_text: Option<String>,
+    /// How long that was in UTF-8 bytes, where `partial_text` was cut: as much stands in the record right behind this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial_bytes: Option<u64>,
 }
 
 /// The three ways a turn ends.
@@ -113,6 +116,7 @@ impl TurnResult {
             originator_client_id: None,
             agent_stop_reason: None,
             partial_text: None,
+            partial_bytes: None,
         }
     }
 
@@ -155,7 +159,19 @@ impl TurnResult {
     /// With what the agent had said before its turn was cut, itself cut to the bound of a text.
     #[must_use]
     pub fn with_partial_text(mut self, text: &str) -> Self {
-        self.partial_text = (!text.is_empty()).then(|| bounded(text, TEXT_UNITS_MAX).text);
+        if text.is_empty() {
+            return self;
+        }
+        let Bounded { text: cut, truncated } = bounded(text, TEXT_UNITS_MAX);
+        self.partial_text = Some(cut);
+        self.partial_bytes = truncated.then_some(text.len() as u64);
+        self
+    }
+
+    /// With a partial text of which so many bytes are in no record: nobody can give all of it then.
+    #[must_use]
+    pub fn with_partial_unrecorded(mut self, bytes: u64) -> Self {
+        self.partial_bytes.take_if(|_| bytes > 0);
         self
     }
 
@@ -203,6 +219,7 @@ impl TurnResult {
             originator_client_id: fields.text("originatorClientId", IDENTIFIER_UNITS_MAX)?,
             agent_stop_reason: fields.text("agentStopReason", IDENTIFIER_UNITS_MAX)?,
             partial_text: fields.text("partialText", TEXT_UNITS_MAX)?,
+            partial_bytes: fields.whole("partialBytes")?,
         };
         result.is_consistent().then_some(result)
     }

@@ -145,6 +145,7 @@ fn options(args: ServeArgs, token: Option<Token>, tls: Option<Tls>) -> Result<Se
         writer_idle_timeout_ms: args.limits.writer_idle_timeout_ms,
         prompt_run_deadline_ms: args.prompt_run_deadline_ms,
         settle_grace_ms: args.settle_grace_ms,
+        close_settle_ms: args.close_settle_ms,
         mediation: mediation(&args.permissions)?,
         restore_timeout_ms: args.session_restore_timeout_ms,
         host_launcher: own,

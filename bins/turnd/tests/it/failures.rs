@@ -119,3 +119,25 @@ fn a_deadline_is_described_alike_until_the_turn_settles_and_the_terminal_keeps_i
     let later = world.get(&format!("/session/{session}/turns/{prompt}"));
     assert_eq!((&later["state"], &later["error"]["code"]), (&json!("error"), &json!("prompt_deadline_exceeded")));
 }
+
+#[test]
+fn a_close_that_its_turn_does_not_heed_is_described_alike_everywhere() {
+    let mut world = World::with(&["--close-settle-ms", "50"]);
+    let session = world.session();
+    let reader = frames(&world, &session);
+    let running = world.prompt(&session, "deaf 60000");
+    let queued = world.prompt(&session, "hello");
+    world.until_chunk(&session, &running);
+    assert_eq!(world.call("DELETE", &format!("/session/{session}"), "").0, 204);
+    let frames = reader.join().unwrap();
+    assert_eq!(frames.last().unwrap()["type"], "session_closed");
+    world.load(&session);
+    for prompt in [&running, &queued] {
+        let ends = frames.iter().filter(|frame| frame["data"]["promptId"] == **prompt);
+        let ends = ends.filter(|frame| frame["type"] == "turn_error" || frame["type"] == "turn_complete");
+        assert_eq!(ends.count(), 1, "{frames:?}");
+        let event = in_event(&frames, prompt);
+        assert_eq!(event, (json!("session closed before the prompt completed"), json!("session_closed")));
+        check_next_life(&mut world, &session, prompt, &event);
+    }
+}

@@ -70,12 +70,13 @@ pub(crate) async fn get(call: &Call<'_>) -> Result<Reply, Refusal> {
         Whole::Recorded(answer) => Ok(recorded(call, &session, answer).await?.reply(call)),
         Whole::NoText => Ok(marked(Text::short(String::new()).reply(call), NO_TEXT)),
         Whole::Expired(ended, gone) => Err(expired(&session, &ended, gone)),
-        Whole::NoResult(ended) => match ended.partial_text.as_ref().filter(|_| partial) {
-            Some(said) => {
+        Whole::NoResult(ended, said) => match (ended.partial_text.as_ref().filter(|_| partial), said) {
+            (Some(_), Some(said)) => Ok(marked(recorded(call, &session, said).await?.reply(call), PARTIAL)),
+            (Some(said), None) => {
                 let reply = marked(Text::short(said.text.clone()).reply(call), PARTIAL);
                 Ok(if is_at_bound(said) { marked(reply, TRUNCATED) } else { reply })
             }
-            None => Err(no_result(&session, &ended)),
+            (None, _) => Err(no_result(&session, &ended)),
         },
     }
 }
@@ -101,7 +102,7 @@ async fn read(app: &Arc<App>, session: &Session, prompt: &str) -> Result<Option<
 fn from_ledger(ended: Ended) -> Whole {
     match ended.terminal {
         Terminal::Completed { .. } => Whole::Expired(ended, Gone::OutOfReach),
-        Terminal::Cancelled { .. } | Terminal::Error { .. } => Whole::NoResult(ended),
+        Terminal::Cancelled { .. } | Terminal::Error { .. } => Whole::NoResult(ended, None),
     }
 }
 

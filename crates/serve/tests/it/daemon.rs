@@ -42,6 +42,7 @@ pub(crate) fn options(store: &Path) -> ServeOptions {
         writer_idle_timeout_ms: None,
         prompt_run_deadline_ms: None,
         settle_grace_ms: 600_000,
+        close_settle_ms: 600_000,
         mediation: serve::Mediation::default(),
         host_launcher: "/nonexistent/turnd".into(),
         version: "0.0.0-test".into(),

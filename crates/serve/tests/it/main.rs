@@ -14,6 +14,7 @@ mod deadlines;
 mod events;
 mod exposure;
 mod flood;
+mod full_store;
 mod idempotency;
 mod lifecycle;
 mod long_poll;

@@ -244,6 +244,8 @@ impl Host {
                     }
                 }
             }
+            // It has said a long text when it is cancelled.
+            "spoken" => return self.cut_while_it_spoke(&id, &session, record).await,
             // It does not hear a cancel.
             "deaf" => self.inner.release.acquire().await.unwrap().forget(),
             "hang" => {
@@ -291,6 +293,15 @@ impl Host {
             result.with_result_text(&said)
         });
         self.answer(&id, json!({ "stopReason": stop_reason, "_meta": { "turnd/turn": { "state": "completed" } } }));
+    }
+
+    async fn cut_while_it_spoke(&self, id: &Value, session: &Value, mut record: Recording) {
+        let said = long(100_000);
+        self.update(session, &said);
+        self.cancelled.acquire().await.unwrap().forget();
+        record.end(TurnState::Cancelled, |result| result.with_partial_text(&said));
+        record.say(&said);
+        self.answer(id, json!({ "stopReason": "cancelled", "_meta": { "turnd/turn": { "state": "cancelled" } } }));
     }
 
     fn cancelled(&self, id: &Value, record: &mut Recording) {

@@ -266,3 +266,35 @@ async fn a_reader_that_leaves_in_the_middle_costs_nobody_anything() {
     let part = result(&daemon, &session, &prompt, &[("range", "bytes=2999000-2999999")]).await;
     assert!(part.status == 206 && part.body == long(3_000_000).as_bytes()[2_999_000..3_000_000]);
 }
+
+#[tokio::test]
+async fn all_that_was_said_in_a_cancelled_turn_is_given_on_demand_and_marked_as_no_answer() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    let prompt = daemon.prompt(&session, "spoken").await["promptId"].as_str().unwrap().to_owned();
+    let mut stream = daemon.events(&session).await;
+    while stream.until(&["session_update"]).await["data"]["update"]["sessionUpdate"] != "agent_message_chunk" {}
+    daemon.post(&format!("/session/{session}/cancel"), json!({})).await;
+    stream.until(&["turn_complete"]).await;
+    let path = format!("GET /session/{session}/turns/{prompt}/result?partial=1");
+    let check = async |daemon: &Daemon| {
+        let said = daemon.ask(&path, "").await;
+        assert!(said.status == 200 && said.body == long(100_000).as_bytes(), "{}", said.body.len());
+        assert_eq!((said.header("turnd-partial"), said.header("turnd-truncated")), (Some("true"), None));
+        let part = daemon.ask_with(&path, &[("range", "bytes=99000-99009")], "").await;
+        assert_eq!((part.status, part.header("turnd-partial")), (206, Some("true")));
+        assert_eq!(part.body, &said.body[99_000..99_010]);
+        let answer = result(daemon, &session, &prompt, &[]).await;
+        assert_eq!((answer.verdict().as_str(), &answer.json()["hasPartial"]), ("404 no_result", &json!(true)));
+        let polled = daemon.turn(&session, &prompt).await.json();
+        assert!(long(100_000).starts_with(polled["partialText"].as_str().unwrap()), "the poll shows its beginning");
+    };
+    check(&daemon).await;
+    let daemon = next_life(daemon, &session).await;
+    check(&daemon).await;
+    // The words are gone; what the result holds of them is there, and said to be cut.
+    rewrite(&daemon, &session, |line| (line["type"] != "assistant").then_some(line));
+    let said = daemon.ask(&path, "").await;
+    assert!(said.status == 200 && long(100_000).as_bytes().starts_with(&said.body) && said.body.len() > 32_000);
+    assert_eq!((said.header("turnd-partial"), said.header("turnd-truncated")), (Some("true"), Some("true")));
+}

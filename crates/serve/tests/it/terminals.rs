@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::client::{Piece, Stream};
+use crate::client::{Piece, Stream, until};
 use crate::daemon::Daemon;
 
 /// What became of each prompt, in one word: the stop reason, or the code of the error.
@@ -130,4 +130,35 @@ async fn removal_deadline_error_and_cancel_have_each_their_own_word_everywhere()
     assert_eq!(published(stream).await, words);
     assert_eq!(recorded(&daemon, &session), words);
     assert_eq!(daemon.hosts.heard("session/prompt").len(), 2, "what was removed or expired was never handed on");
+}
+
+#[tokio::test]
+async fn a_close_whose_turn_does_not_settle_ends_it_as_closed_too_and_is_polled_so_until_the_session_is_gone() {
+    let daemon = Daemon::with(|options| options.close_settle_ms = 1).await;
+    daemon.hosts.behave(|behaviour| behaviour.slow_close = true);
+    let (session, prompts, stream) = admitted(&daemon, &["deaf", "x", "y"]).await;
+    let words = expected(&prompts, &["session_closed", "session_closed", "session_closed"]);
+    let path = format!("DELETE /session/{session}");
+    let meanwhile = async {
+        let mut watch = daemon.events(&session).await;
+        while watch.until(&["turn_error"]).await["promptId"] != json!(prompts[0]) {}
+        // The host has yet to end; what is over stays as it is.
+        for (prompt, word) in &words {
+            assert_eq!(polled(&daemon, &session, prompt).await, *word);
+        }
+        assert_eq!(recorded(&daemon, &session), words);
+        // An answer behind the terminal is no second one.
+        daemon.hosts.release(1);
+        until("the host has said its last", async || {
+            std::fs::read_to_string(daemon.chats().join(format!("{session}.jsonl"))).unwrap().contains("turn_result")
+        })
+        .await;
+        daemon.hosts.open_gate(1);
+    };
+    let (closed, ()) = tokio::join!(daemon.ask(&path, ""), meanwhile);
+    assert_eq!(closed.status, 204);
+    assert_eq!(published(stream).await, words);
+    assert_eq!(recorded(&daemon, &session), words);
+    assert_eq!(daemon.turn(&session, &prompts[0]).await.verdict(), "404 session_not_found");
+    assert_eq!(daemon.hosts.heard("session/prompt").len(), 1, "nothing that waited was handed on");
 }

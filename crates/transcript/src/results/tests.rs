@@ -112,7 +112,7 @@ fn a_rewind_is_looked_for_as_far_back_as_a_result() {
     let rewound = |words: &str| {
         let file = transcript(words);
         let opened = Transcript::open(file.path()).unwrap().unwrap();
-        let found = find(&opened, file.path(), SMALL, |record| Ok(record.is_note("rewind").then_some(())));
+        let found = find(&opened, file.path(), SMALL, |record, _| Ok(record.is_note("rewind").then_some(())));
         matches!(found, Ok(Found::Thing(())))
     };
     assert!(rewound(&("w ".to_owned() + &"u ".repeat(11))));

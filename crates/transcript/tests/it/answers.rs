@@ -242,3 +242,78 @@ fn a_long_answer_in_pieces_is_one_record_and_cut_between_them_costs_only_the_res
     sample.write(cut);
     assert_eq!((sample.branch().len(), found(&sample, "p").as_str()), (2, "no result"));
 }
+
+/// What is found of a turn that did not complete, beyond what its result holds.
+fn partial(sample: &Sample) -> Option<String> {
+    let recorded = find_answer(sample.path(), "p").unwrap().unwrap().partial?;
+    let mut bytes = Vec::new();
+    let is_whole = recorded.read(0..u64::MAX, |piece| {
+        bytes.extend_from_slice(piece);
+        true
+    });
+    assert!(is_whole.unwrap() && bytes.len() as u64 == recorded.bytes());
+    Some(String::from_utf8(bytes).unwrap())
+}
+
+fn cut(state: TurnState, text: &str) -> TurnResult {
+    let result = TurnResult::new("p", state, START_MS).with_partial_text(text);
+    if state == TurnState::Error { result.with_error("no", None) } else { result }
+}
+
+#[test]
+fn all_that_was_said_in_a_turn_that_was_cut_stands_behind_its_result() {
+    for state in [TurnState::Cancelled, TurnState::Error] {
+        for bytes in [TEXT_UNITS_MAX, 1_500_000] {
+            let words = long(2 * bytes);
+            let sample = written([
+                asked("p"),
+                cut(state, &words).into(),
+                said(vec![text(&words[..10]), json!({"text": "hm", "thought": true}), text(&words[10..])]),
+                asked("q"),
+                said(vec![text("later")]),
+                completed("q", "later").into(),
+            ]);
+            assert!(partial(&sample).as_ref() == Some(&words), "{state:?} {bytes}");
+            assert_eq!(found(&sample, "p"), "nothing", "it is no answer");
+        }
+    }
+    // The result holds all of it itself.
+    assert_eq!(cut(TurnState::Cancelled, "half").partial_bytes, None);
+    assert_eq!(
+        partial(&written([asked("p"), cut(TurnState::Cancelled, "half").into(), said(vec![text("half")])])),
+        None
+    );
+}
+
+#[test]
+fn words_that_are_not_certainly_those_of_the_cut_turn_are_not_given() {
+    let (words, other) = (long(40_000), long(40_000).replace("quoted", "Quoted"));
+    assert_eq!(words.len(), other.len());
+    let result = || cut(TurnState::Cancelled, &words);
+    let call = json!({"functionCall": {"id": "c", "name": "f", "args": {}}});
+    for behind in [
+        vec![],
+        vec![asked("q"), said(vec![text(&words)])],
+        vec![said(vec![text(&other)])],
+        vec![said(vec![text(&words[..words.len() - 1])])],
+        vec![said(vec![text(&words), text("x")])],
+        vec![said(vec![text(&words), call])],
+        vec![said(vec![json!({"text": words, "thought": true})])],
+    ] {
+        let shown = format!("{:.200}", format!("{behind:?}"));
+        let sample = written([asked("p"), result().into()].into_iter().chain(behind));
+        assert_eq!(partial(&sample), None, "{shown}");
+    }
+    // A writer that had no room for all of it, and one that does not say how much it was.
+    for result in [result().with_partial_unrecorded(1), TurnResult { partial_bytes: None, ..result() }] {
+        assert_eq!(partial(&written([asked("p"), result.into(), said(vec![text(&words)])])), None);
+    }
+    assert_eq!(result().with_partial_unrecorded(0), result());
+    // A writer that was killed between two pieces of it.
+    let words = long(1_500_000);
+    let sample = written([asked("p"), cut(TurnState::Cancelled, &words).into(), said(vec![text(&words)])]);
+    assert!(partial(&sample).as_ref() == Some(&words));
+    let text = String::from_utf8(sample.bytes()).unwrap();
+    sample.write(text.split_inclusive('\n').take(4).collect::<String>());
+    assert_eq!(partial(&sample), None);
+}

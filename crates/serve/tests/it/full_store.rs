@@ -1,0 +1,118 @@
+//! A store that takes no more bytes: what was admitted is still answered for, nothing new is sent, and when there is room again all is
+//! as before (design, section 4).
+
+use serde_json::{Value, json};
+
+use crate::client::Answer;
+use crate::daemon::Daemon;
+
+async fn send(daemon: &Daemon, session: &str, id: Option<&str>, text: &str) -> Answer {
+    let mut body = json!({ "prompt": [{ "type": "text", "text": text }] });
+    if let Some(id) = id {
+        body["promptId"] = id.into();
+    }
+    daemon.post(&format!("/session/{session}/prompt"), body).await
+}
+
+/// Asserts that prompts which nobody admitted are refused, under an id or without, and that no agent hears of one.
+async fn check_refused(daemon: &Daemon, session: &str, id: &str) {
+    let heard = daemon.hosts.heard("session/prompt").len();
+    for id in [Some(id), None] {
+        let answer = send(daemon, session, id, "new").await;
+        assert_eq!(
+            (answer.verdict().as_str(), &answer.json()["inputWritten"]),
+            ("507 ledger_unwritable", &json!("no"))
+        );
+        assert_eq!(answer.header("retry-after"), Some("5"));
+    }
+    assert_eq!(daemon.turn(session, id).await.verdict(), "404 prompt_not_found");
+    assert_eq!(daemon.hosts.heard("session/prompt").len(), heard, "nothing was sent");
+    assert!(!daemon.ledger(session).contains(id));
+}
+
+/// Asserts that the prompt is known by its id, whatever the disk says, and is not run again.
+async fn check_replayed(daemon: &Daemon, session: &str, id: &str, text: &str) {
+    let heard = daemon.hosts.heard("session/prompt").len();
+    let again = send(daemon, session, Some(id), text).await;
+    assert_eq!((again.status, &again.json()["replayed"]), (202, &json!(true)), "{}", again.verdict());
+    assert_eq!(send(daemon, session, Some(id), "other words").await.verdict(), "409 prompt_id_conflict");
+    assert_eq!(daemon.hosts.heard("session/prompt").len(), heard, "it is not run again");
+}
+
+/// Admits what was refused, and gives the words of the ledger's lines.
+async fn recovered(daemon: &Daemon, session: &str, id: &str) -> Vec<String> {
+    let answer = send(daemon, session, Some(id), "new").await;
+    assert_eq!((answer.status, answer.json().get("replayed")), (202, None), "{}", answer.verdict());
+    let turn = daemon.get(&format!("/session/{session}/turns/{id}?wait_ms=60000")).await.json();
+    assert_eq!(turn["resultText"], "echo: new");
+    assert_eq!(daemon.get("/health").await.status, 200);
+    let word = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let word = line["state"].as_str().or(line["terminal"].as_str()).unwrap();
+        format!("{} {word}", line["promptId"].as_str().unwrap())
+    };
+    daemon.ledger(session).lines().map(word).collect()
+}
+
+const WHOLE: [&str; 4] = ["job-1 in_flight", "job-1 completed", "job-2 in_flight", "job-2 completed"];
+
+#[tokio::test]
+async fn what_was_admitted_is_answered_for_while_its_own_record_waits_for_the_disk() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    // The ids of the session are read by a prompt that the disk does not take.
+    let probe = daemon.chats().join("../../../.turnd-room");
+    std::fs::create_dir_all(&probe).unwrap();
+    check_refused(&daemon, &session, "job-2").await;
+    std::fs::remove_dir(&probe).unwrap();
+    // The disk fills up between the look at it and the record.
+    let ledger = daemon.chats().join(format!("{session}.ledger.jsonl"));
+    std::fs::create_dir_all(&ledger).unwrap();
+    assert_eq!(send(&daemon, &session, Some("job-1"), "first").await.status, 202);
+    let turn = daemon.get(&format!("/session/{session}/turns/job-1?wait_ms=60000")).await.json();
+    assert_eq!(turn["state"], "completed");
+    assert_eq!(daemon.get("/health").await.status, 503);
+    check_replayed(&daemon, &session, "job-1", "first").await;
+    check_refused(&daemon, &session, "job-2").await;
+    check_replayed(&daemon, &session, "job-1", "first").await;
+    std::fs::remove_dir(&ledger).unwrap();
+    assert_eq!(recovered(&daemon, &session, "job-2").await, WHOLE);
+    check_replayed(&daemon, &session, "job-2", "new").await;
+}
+
+#[tokio::test]
+async fn what_an_earlier_life_admitted_is_answered_for_on_a_full_disk_too() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    assert_eq!(send(&daemon, &session, Some("job-1"), "first").await.status, 202);
+    daemon.get(&format!("/session/{session}/turns/job-1?wait_ms=60000")).await;
+    let daemon = daemon.restart().await;
+    assert_eq!(daemon.post(&format!("/session/{session}/load"), json!({})).await.status, 200);
+    let probe = daemon.chats().join("../../../.turnd-room");
+    std::fs::remove_file(&probe).unwrap();
+    std::fs::create_dir(&probe).unwrap();
+    check_replayed(&daemon, &session, "job-1", "first").await;
+    check_refused(&daemon, &session, "job-2").await;
+    std::fs::remove_dir(&probe).unwrap();
+    assert_eq!(recovered(&daemon, &session, "job-2").await, WHOLE);
+}
+
+#[tokio::test]
+async fn an_id_that_cannot_be_written_down_is_not_run_and_stays_free() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    assert_eq!(send(&daemon, &session, Some("job-1"), "first").await.status, 202);
+    daemon.get(&format!("/session/{session}/turns/job-1?wait_ms=60000")).await;
+    // The disk has room for its own line and none for that of the id.
+    let ids = daemon.chats().join(format!("{session}.prompt-ids"));
+    let kept = std::fs::read(&ids).unwrap();
+    std::fs::remove_file(&ids).unwrap();
+    std::fs::create_dir(&ids).unwrap();
+    let answer = send(&daemon, &session, Some("job-2"), "new").await;
+    assert_eq!((answer.verdict().as_str(), &answer.json()["inputWritten"]), ("507 ledger_unwritable", &json!("no")));
+    assert_eq!(daemon.hosts.heard("session/prompt").len(), 1, "nothing was sent");
+    check_replayed(&daemon, &session, "job-1", "first").await;
+    std::fs::remove_dir(&ids).unwrap();
+    std::fs::write(&ids, kept).unwrap();
+    assert_eq!(recovered(&daemon, &session, "job-2").await, WHOLE);
+}

@@ -30,6 +30,7 @@ mod lookup;
 mod open;
 mod options;
 mod polled;
+mod published;
 mod query;
 mod range;
 mod rate;

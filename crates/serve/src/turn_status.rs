@@ -119,27 +119,9 @@ pub(crate) fn from_ledger(records: &[ledger::Record], prompt_id: &str, rewound_a
     })
 }
 
-/// The record of a failed turn with the code that its prompt ended with, where its writer has another: an agent that writes its own
-/// transcript knows its own codes, and a turn that outlived its prompt's deadline fails once more when its session ends. The
-/// ledger's is what the event said.
-pub(crate) fn with_formal_code(mut record: TurnResult, ledger: &[ledger::Record]) -> TurnResult {
-    let latest = ledger.iter().rev().find(|line| line.prompt_id == record.prompt_id).map(|line| &line.fact);
-    let Some(ledger::Fact::Terminal { terminal: ledger::Terminal::Error, code: Some(code), .. }) = latest else {
-        return record;
-    };
-    if let Some(error) = record.error.as_mut().filter(|error| error.code.as_ref() != Some(code)) {
-        if error.code.as_deref().and_then(FlushOrigin::of_code).is_some() {
-            // These words are about the end of the session, which is not what ended the prompt.
-            error.message = message_of(Some(code)).to_owned();
-        }
-        error.code = Some(Clipped::new(code, CODE_UNITS_MAX).text);
-    }
-    record
-}
-
 /// The message of an error of which the ledger kept the code. What ends all prompts of a session at once is described as it was
 /// then; of anything else the message is not kept, and another one in its place would be a second description.
-fn message_of(code: Option<&str>) -> &'static str {
+pub(crate) fn message_of(code: Option<&str>) -> &'static str {
     let origin = code.and_then(FlushOrigin::of_code);
     origin.map_or("the prompt ended with an error whose message is not kept", FlushOrigin::message)
 }

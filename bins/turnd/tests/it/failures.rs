@@ -141,3 +141,36 @@ fn a_close_that_its_turn_does_not_heed_is_described_alike_everywhere() {
         check_next_life(&mut world, &session, prompt, &event);
     }
 }
+
+#[test]
+fn a_prompt_that_was_told_as_cancelled_is_polled_so_after_a_restart_whatever_its_record_says() {
+    // A cancel and the end of the turn crossed between daemon and host: stream and ledger say `cancelled`, the record something else.
+    for (text, said) in [("hello", Some("echo: hello")), ("fail no", None)] {
+        let mut world = World::new();
+        let session = world.session();
+        let prompt = world.prompt(&session, text);
+        world.settle(&session, &prompt);
+        assert_eq!(world.terminate(), Some(0));
+        let path = chats(&world).join(format!("{session}.ledger.jsonl"));
+        let lines = std::fs::read_to_string(&path).unwrap();
+        let admission = lines.lines().next().unwrap();
+        let told = json!({ "v": 1, "promptId": prompt, "terminal": "cancelled", "at": 1_900_000_000_000_u64 });
+        std::fs::write(&path, format!("{admission}\n{told}\n")).unwrap();
+        world.start_again();
+        world.load(&session);
+        let turn = format!("/session/{session}/turns/{prompt}");
+        let (status, whole) = world.call("GET", &format!("{turn}/result"), "");
+        assert_eq!(
+            (status, &whole["code"], &whole["state"]),
+            (404, &json!("no_result"), &json!("cancelled")),
+            "{whole}"
+        );
+        let polled = world.get(&turn);
+        assert_eq!(
+            (&polled["state"], &polled["error"], &polled["resultText"]),
+            (&json!("cancelled"), &json!(null), &json!(null))
+        );
+        assert_eq!(polled["partialText"].as_str(), said, "{polled}");
+        assert_eq!(world.get(&format!("/session/{session}/turns/current"))["state"], "cancelled");
+    }
+}

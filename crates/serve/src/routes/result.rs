@@ -12,12 +12,13 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Method, Response, StatusCode};
 use tokio::sync::mpsc;
-use transcript::{Recorded, find_answer};
+use transcript::{Answered, Recorded, find_answer};
 
 use crate::app::App;
 use crate::digest::Digest;
 use crate::dispatch::Call;
 use crate::limits::{ANSWER_CHUNK_BYTES, ANSWER_CHUNKS};
+use crate::published::published;
 use crate::query;
 use crate::range::{self, Asked};
 use crate::refusal::Refusal;
@@ -89,9 +90,13 @@ fn asks_for_partial(call: &Call<'_>) -> Result<bool, Refusal> {
     }
 }
 
-async fn read(app: &Arc<App>, session: &Session, prompt: &str) -> Result<Option<transcript::Answered>, Refusal> {
-    let (path, prompt) = (app.layout.transcript(session.id()), prompt.to_owned());
-    let found = blocking(move || find_answer(&path, &prompt)).await.ok_or_else(Refusal::internal)?;
+async fn read(app: &Arc<App>, session: &Session, prompt: &str) -> Result<Option<Answered>, Refusal> {
+    let (app, searched, prompt) = (Arc::clone(app), session.clone(), prompt.to_owned());
+    let find = move || {
+        let found = find_answer(&app.layout.transcript(searched.id()), &prompt)?;
+        Ok(found.map(|found| Answered { result: published(&app, &searched, found.result), ..found }))
+    };
+    let found = blocking(find).await.ok_or_else(Refusal::internal)?;
     found.map_err(|error| {
         tracing::warn!(session = session.id(), %error, "transcript cannot be searched");
         Refusal::of_transcript(session.id(), &error)

@@ -4,16 +4,17 @@
 use std::sync::Arc;
 
 use bridge::{Ended, Session, TurnView};
-use transcript::{PageError, TurnState};
+use transcript::PageError;
 
 use crate::app::App;
 use crate::dispatch::Call;
 use crate::lookup::{self, Found, Scanned, Sources};
 use crate::polled::Seen;
+use crate::published::published;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, ok};
 use crate::tasks::blocking;
-use crate::turn_status::{from_ledger, with_formal_code};
+use crate::turn_status::from_ledger;
 use crate::wait;
 use crate::wire::Turn;
 
@@ -95,16 +96,11 @@ impl Sources for Live<'_> {
 
 async fn read_record(app: &Arc<App>, session: &Session, prompt: Option<&str>) -> Result<Scanned, Refusal> {
     let (app, id, prompt) = (Arc::clone(app), session.id().to_owned(), prompt.map(str::to_owned));
+    let searched = session.clone();
     let read = move || -> Result<Scanned, PageError> {
         let transcript_bytes = transcript_len(&app, &id);
         let found = transcript::find_turn_result(&app.layout.transcript(&id), prompt.as_deref())?;
-        let found = found.map(|record| match record.state {
-            TurnState::Error => match app.sink.ledger(&id).read() {
-                Ok(reading) => with_formal_code(record, &reading.records),
-                Err(_) => record,
-            },
-            TurnState::Completed | TurnState::Cancelled => record,
-        });
+        let found = found.map(|record| published(&app, &searched, record));
         Ok(Scanned { found, transcript_bytes })
     };
     let outcome = blocking(read).await.ok_or_else(Refusal::internal)?;

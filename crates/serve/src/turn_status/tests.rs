@@ -240,31 +240,3 @@ fn an_error_is_shown_whole_up_to_its_bounds_and_says_when_it_was_cut() {
     assert_eq!(shown(4_096, 256), (4_096, None, 256, None));
     assert_eq!(shown(4_097, 257), (4_096, Some(json!(true)), 256, Some(json!(true))));
 }
-
-#[test]
-fn a_failed_turns_record_takes_the_code_that_its_prompt_ended_with() {
-    let check = |recorded: (&str, Option<&str>), formal: Option<&str>, expected: (&str, Option<&str>)| {
-        let record = TurnResult::new("p", TurnState::Error, 5).with_error(recorded.0, recorded.1);
-        let mut line = ledger::Record::cancelled("p", 5);
-        line.fact = ledger::Fact::Terminal {
-            terminal: ledger::Terminal::Error,
-            code: formal.map(str::to_owned),
-            stop_reason: None,
-        };
-        let error = with_formal_code(record, &[ledger::Record::in_flight("p", None, 1), line]).error.unwrap();
-        assert_eq!((error.message.as_str(), error.code.as_deref()), expected);
-    };
-    // An agent that writes its own transcript has a code of its own.
-    check(("400 bad request", Some("bad_req")), Some("-32603"), ("400 bad request", Some("-32603")));
-    check(("no", Some("-32603")), Some("-32603"), ("no", Some("-32603")));
-    check(("no", Some("-32603")), None, ("no", Some("-32603")));
-    // The session ended under a turn whose prompt had run into its deadline.
-    let late = "the prompt ended with an error whose message is not kept";
-    check(
-        ("shut down", Some("daemon_shutdown")),
-        Some("prompt_deadline_exceeded"),
-        (late, Some("prompt_deadline_exceeded")),
-    );
-    let record = TurnResult::new("p", TurnState::Error, 5).with_error("no", Some("x"));
-    assert_eq!(with_formal_code(record.clone(), &[]), record);
-}

@@ -50,6 +50,13 @@ impl RequestId {
         self.0.parse().ok().or_else(|| self.0.strip_suffix(".0")?.parse().ok())
     }
 
+    /// The id as whoever numbers his requests plainly wrote it. An agent that keeps ids as floating-point numbers answers `7` with
+    /// `7.0`, and has answered it.
+    #[must_use]
+    pub fn as_numbered(&self) -> Self {
+        self.as_u64().map_or_else(|| self.clone(), Self::from)
+    }
+
     /// The text, when the id is a string.
     #[must_use]
     pub fn as_string(&self) -> Option<String> {
@@ -104,6 +111,8 @@ mod tests {
         assert_eq!((number.as_string(), text.as_string()), (None, Some("7".to_owned())));
         assert_eq!(RequestId::parse("7.0").unwrap().as_u64(), Some(7));
         assert_eq!(RequestId::parse("-7").unwrap().as_u64(), None);
+        let plain = |raw: &str| RequestId::parse(raw).unwrap().as_numbered().as_raw().to_owned();
+        assert_eq!([plain("7.0"), plain("7"), plain("\"7.0\""), plain("7.5")], ["7", "7", "\"7.0\"", "7.5"]);
     }
 
     #[test]

@@ -81,7 +81,9 @@ impl Machine {
         });
     }
 
+    /// The daemon takes `7.0` for its own `7`, and so must the host: one of them alone would end a turn that goes on for the other.
     fn answer(&mut self, at_ms: u64, id: &RequestId, message: &Message) {
+        let id = &id.as_numbered();
         let Some(outcome) = message.outcome() else { return };
         if self.is_greeting_with(id) {
             return self.greeted(&outcome);

@@ -1,6 +1,7 @@
 //! The machine, driven line by line. What it does is shown in words: `agent< x` and `daemon< x` are lines sent, `write x`
 //! records appended, `admit x` the user record that must be confirmed.
 
+mod numbering;
 mod properties;
 mod replacing;
 mod restoring;

@@ -19,6 +19,7 @@ pub mod rpc_error;
 mod scan;
 mod skipped;
 mod splice;
+mod subagent;
 mod text;
 
 pub use agent_client_protocol_schema::{ProtocolVersion, v1 as schema};
@@ -32,4 +33,5 @@ pub use rpc_error::RpcError;
 pub use scan::DEPTH_LEVELS_MAX;
 pub use skipped::Skipped;
 pub use splice::{with_member, with_meta};
+pub use subagent::of_subagent;
 pub use text::{decode_string, lenient_value, repair_surrogates};

@@ -50,6 +50,12 @@ impl Update {
         let Some(update) = acp::raw_at(params, &["update"]) else { return Self::State };
         let kind = acp::string_at(update, &["sessionUpdate"]).unwrap_or_default();
         match kind.as_str() {
+            // A subagent's words are not the turn's, and its tools do not end what the turn itself has said.
+            "agent_message_chunk" | "agent_thought_chunk" | "tool_call" | "tool_call_update"
+                if acp::of_subagent(update) =>
+            {
+                Self::Echo
+            }
             "agent_message_chunk" => text_of(update).map_or(Self::Echo, Self::Text),
             "agent_thought_chunk" => text_of(update).map_or(Self::Echo, Self::Thought),
             "user_message_chunk" | "plan" => Self::Echo,
@@ -65,10 +71,9 @@ impl Update {
     }
 }
 
-/// The text of a chunk; none for images and the like, and for the text of a subagent, which is not the turn's own.
+/// The text of a chunk; none for images and the like.
 fn text_of(update: &str) -> Option<String> {
-    let of_subagent = acp::string_at(update, &["_meta", "claudeCode", "parentToolUseId"]).is_some();
-    if of_subagent { None } else { acp::string_at(update, &["content", "text"]) }
+    acp::string_at(update, &["content", "text"])
 }
 
 impl CallFields {

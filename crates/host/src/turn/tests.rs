@@ -199,7 +199,16 @@ fn updates_are_read_as_agents_really_write_them() {
     let shown = r#"{"toolCallId":"t","content":[{"type":"content","content":{"type":"text","text":"x"}},
         {"type":"diff","path":"/a"},{"type":"terminal"}],"rawOutput":"y"}"#;
     assert_eq!(CallFields::read(shown).output.as_deref(), Some("x\nchanged /a"));
-    let other = r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"},
-        "_meta":{"claudeCode":{"parentToolUseId":"t"}}}"#;
-    assert_eq!(read(other), Update::Echo, "a subagent's words are not the turn's");
+}
+
+#[test]
+fn what_a_subagent_says_and_does_is_not_the_turns() {
+    for meta in [r#"{"claudeCode":{"parentToolUseId":"t"}}"#, r#"{"parentToolCallId":"t"}"#] {
+        for kind in ["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update"] {
+            let update = format!(
+                r#"{{"sessionUpdate":"{kind}","toolCallId":"u","content":{{"type":"text","text":"x"}},"_meta":{meta}}}"#
+            );
+            assert_eq!(Update::read(&format!(r#"{{"update":{update}}}"#)), Update::Echo, "{update}");
+        }
+    }
 }

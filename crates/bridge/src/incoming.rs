@@ -83,9 +83,7 @@ pub(crate) fn update(params: &str) -> Option<Update> {
 }
 
 fn speech(kind: &str, update: &str) -> Speech {
-    // What an agent started by a tool says belongs to that tool's output. Two agents say so, each in its own way.
-    let parents = [&["_meta", "parentToolCallId"][..], &["_meta", "claudeCode", "parentToolUseId"]];
-    if parents.iter().any(|path| raw_at(update, path).is_some_and(|raw| raw != "null")) {
+    if acp::of_subagent(update) {
         return Speech::Other;
     }
     let call_id = || string_at(update, &["toolCallId"]).unwrap_or_default();
@@ -114,7 +112,7 @@ fn without_skill_texts(update: &str) -> String {
 }
 
 /// The parameters of `session/request_permission`. `None` when nothing is offered. An option under the name that stands for a
-/// cancelled vote cannot be chosen.
+/// cancelled vote cannot be chosen, nor one of several under one name: the agent could take a refusal for the permission.
 pub(crate) fn ask(agent_request: &RequestId, params: &str) -> Option<Ask> {
     let options = raw_at(params, &["options"])?;
     let offered: Vec<&serde_json::value::RawValue> = serde_json::from_str(options).ok()?;
@@ -124,11 +122,13 @@ pub(crate) fn ask(agent_request: &RequestId, params: &str) -> Option<Ask> {
         let rejects_once = string_at(option.get(), &["kind"]).as_deref() == Some("reject_once");
         Some(Offer { id, raw: raw.to_owned(), rejects_once })
     });
+    let offers: Vec<Offer> = offers.collect();
+    let is_only = |offer: &&Offer| offers.iter().filter(|other| other.id == offer.id).count() == 1;
     Some(Ask {
         agent_request: agent_request.clone(),
         tool_call: raw_at(params, &["toolCall"]).unwrap_or("{}").to_owned(),
         options: options.to_owned(),
-        offers: offers.collect(),
+        offers: offers.iter().filter(is_only).cloned().collect(),
     })
 }
 
@@ -271,6 +271,13 @@ mod tests {
         let asked = ask(&RequestId::from(0), &format!(r#"{{"options":{options}}}"#)).unwrap();
         let offers: Vec<_> = asked.offers.iter().map(|offer| (offer.id.as_str(), offer.rejects_once)).collect();
         assert_eq!(offers, [("n", true), ("N", false), ("y", false)]);
+    }
+
+    #[test]
+    fn options_under_one_name_cannot_be_chosen() {
+        let options = r#"[{"optionId":"a","kind":"allow_once"},{"optionId":"n","kind":"reject_once"},{"optionId":"\u0061","kind":"reject_once"}]"#;
+        let asked = ask(&RequestId::from(0), &format!(r#"{{"options":{options}}}"#)).unwrap();
+        assert_eq!(asked.offers.iter().map(|offer| offer.id.as_str()).collect::<Vec<_>>(), ["n"]);
     }
 
     #[test]

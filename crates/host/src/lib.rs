@@ -12,6 +12,7 @@
 mod agent;
 mod clock;
 mod exit;
+mod file_limit;
 mod incoming;
 mod journal;
 mod launch;
@@ -31,6 +32,7 @@ mod tree;
 mod turn;
 mod wire;
 
+pub use file_limit::survive_file_limits;
 pub use launch::{SESSION_FILE_MARK, exec};
 pub use leftovers::sweep;
 pub use options::{AgentCommand, HostOptions, Mode};

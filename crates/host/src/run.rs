@@ -7,6 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agent::Agent;
+use crate::file_limit::survive_file_limits;
 use crate::incoming::Incoming;
 use crate::launch;
 use crate::machine::Machine;
@@ -34,6 +35,7 @@ where
     W: AsyncWrite + Unpin,
 {
     become_guardian();
+    survive_file_limits()?;
     // Before anything can end whose end would have to be noticed.
     let signals = Signals {
         child: signal(SignalKind::child())?,

@@ -209,6 +209,7 @@ fn renewed(tls: Option<Tls>) -> io::Result<impl Future<Output = ()> + Send + 'st
 
 /// Resolves when the process is asked to end.
 fn ended() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    host::survive_file_limits()?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(async move {

@@ -154,3 +154,41 @@ fn a_session_of_an_empty_or_missing_transcript_is_not_found() {
         assert_eq!((status, &body["code"]), (404, &json!("session_not_found")), "{body}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_on_the_size_of_files_is_met_like_a_full_disk() {
+    let limit = |pid: u32, soft: &str| {
+        let args = ["--pid", &pid.to_string(), &format!("--fsize={soft}:")];
+        assert!(Command::new("prlimit").args(args).status().unwrap().success());
+    };
+    let mut world = World::new();
+    limit(world.pid(), "8000");
+    let session = world.session();
+    let mut refused = None;
+    for number in 0..60 {
+        let body =
+            json!({ "prompt": [{ "type": "text", "text": format!("{number} {}", "x".repeat(200)) }] }).to_string();
+        let (status, answer) = world.call("POST", &format!("/session/{session}/prompt"), &body);
+        if status != 202 {
+            refused = Some((status, answer["code"].clone()));
+            break;
+        }
+        let turn = world.settle(&session, answer["promptId"].as_str().unwrap());
+        if turn["state"] != "completed" {
+            assert_eq!(turn["inputWritten"], "no", "{turn}");
+            break;
+        }
+        assert!(number < 59, "the limit was never met");
+    }
+    // Both processes live on, and admit again as soon as they may write.
+    assert_eq!(world.get(&format!("/session/{session}/status"))["hasActivePrompt"], false, "{refused:?}");
+    for pid in world.family() {
+        limit(pid, "unlimited");
+    }
+    until("an admission", || {
+        (world.call("POST", &format!("/session/{session}/prompt"), r#"{"prompt":[{"type":"text","text":"again"}]}"#).0
+            == 202)
+            .then_some(())
+    });
+}

@@ -99,10 +99,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, default_value_t = 60_000, value_name = "MS", help_heading = "Agent")]
     pub(crate) session_restore_timeout_ms: u64,
     /// How long any prompt's caller waits for its outcome, counted from admission [default: for ever]
-    #[arg(long, value_name = "MS", help_heading = "Agent")]
+    #[arg(long, value_name = "MS", value_parser = at_least_one_ms, help_heading = "Agent")]
     pub(crate) prompt_deadline_ms: Option<u64>,
     /// How long any prompt's caller waits for its outcome, counted from dispatch [default: for ever]
-    #[arg(long, value_name = "MS", help_heading = "Agent")]
+    #[arg(long, value_name = "MS", value_parser = at_least_one_ms, help_heading = "Agent")]
     pub(crate) prompt_run_deadline_ms: Option<u64>,
     /// How long an agent that was told to stop may take before its process is replaced
     #[arg(long, default_value_t = serve::limits::SETTLE_GRACE_MS, value_name = "MS", help_heading = "Agent")]
@@ -366,7 +366,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A time of which none would end every connection at once.
+/// A time of which none would end every connection, or every prompt, at once.
 fn at_least_one_ms(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(0) => Err("at least 1 is needed".to_owned()),

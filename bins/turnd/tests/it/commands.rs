@@ -60,3 +60,12 @@ fn rules_for_permissions_that_mean_nothing_are_refused() {
         assert!(String::from_utf8_lossy(&output.stderr).contains(blamed), "{flags:?}");
     }
 }
+
+#[test]
+fn a_deadline_that_would_end_every_prompt_at_once_is_refused() {
+    for flag in ["--prompt-deadline-ms", "--prompt-run-deadline-ms"] {
+        let output = turnd(&["serve", "--port", "0", "--workspace", "/nowhere", flag, "0"]);
+        assert_eq!(output.status.code(), Some(2), "{flag}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(flag), "{flag}");
+    }
+}

@@ -14,7 +14,7 @@ pub struct Unresolved {
     /// Why nothing is said of its ending: the name of a [`Withheld`](crate::Withheld), or `ledger_unwritable`.
     pub reason: &'static str,
     /// When somebody wished it cancelled, in epoch milliseconds; none when nobody did.
-    pub cancel_requested_at_ms: Option<f64>,
+    pub wished_at_ms: Option<f64>,
 }
 
 impl Plan {
@@ -37,7 +37,7 @@ impl Plan {
             let withheld = self.verdict.withheld.filter(|_| done.failure.is_some() && !is_known);
             Unresolved {
                 reason: withheld.map_or(reason, |withheld| withheld.as_str()),
-                cancel_requested_at_ms: wish.map(|wish| wish.at_ms),
+                wished_at_ms: wish.map(|wish| wish.at_ms),
                 prompt_id: open.prompt_id,
             }
         });

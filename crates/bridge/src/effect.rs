@@ -5,7 +5,7 @@ use std::sync::Arc;
 use acp::RequestId;
 
 use crate::event::{Event, News};
-use crate::permission::Verdict;
+use crate::permission::Ruling;
 use crate::prompt::{PromptId, Receipt};
 use crate::{AdmitError, FlushOrigin, NotOpen, Terminal, VoteOutcome};
 
@@ -57,7 +57,7 @@ pub(crate) enum Tell {
     /// To the host: this prompt's agent does not stop; put another one in its place.
     Replace { prompt_id: PromptId },
     /// This is decided.
-    Verdict(Verdict),
+    Ruling(Ruling),
     /// Nobody here does that.
     Unsupported { agent_request: RequestId, method: String },
     /// End yourself.

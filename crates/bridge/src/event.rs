@@ -52,9 +52,9 @@ pub(crate) enum News {
     /// Somebody voted on a request that had been decided.
     PermissionAlreadyResolved { request_id: Arc<str>, decision: Decision },
     /// The agent did not stop, and another process has taken its place. `memory` is what that one remembers.
-    AgentReplaced { reason: StopWish, memory: Option<String> },
+    AgentReplaced { reason: StopCause, memory: Option<String> },
     /// The agent does not stop, and nothing could take its place: the queue waits for it, or for a close.
-    AgentKept { reason: StopWish, code: String, message: String },
+    AgentKept { reason: StopCause, code: String, message: String },
     /// The session was closed on request. Nothing follows.
     SessionClosed { reason: String, closed_by: Option<String> },
     /// The session ended by itself or with the daemon. Nothing follows.
@@ -63,14 +63,14 @@ pub(crate) enum News {
 
 /// Why an agent was to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StopWish {
+pub(crate) enum StopCause {
     /// A client said so.
     Cancel,
     /// Its prompt's caller was released, and another prompt waits.
     Deadline,
 }
 
-impl StopWish {
+impl StopCause {
     /// The word on the wire.
     pub(crate) fn as_str(self) -> &'static str {
         match self {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::FlushOrigin;
 use crate::json::Object;
-use crate::permission::Verdict;
+use crate::permission::Ruling;
 
 /// `initialize`, saying that this client lends the agent no files and no terminal.
 pub(crate) fn initialize(id: u64) -> Bytes {
@@ -79,13 +79,13 @@ pub(crate) fn close(origin: FlushOrigin) -> Bytes {
 }
 
 /// The answer to a permission request.
-pub(crate) fn verdict(verdict: &Verdict) -> Bytes {
-    let outcome = match &verdict.option {
+pub(crate) fn ruling(ruling: &Ruling) -> Bytes {
+    let outcome = match &ruling.option {
         Some(option) => Object::new().text("outcome", "selected").raw("optionId", option),
         None => Object::new().text("outcome", "cancelled"),
     };
-    let result = Object::new().raw("outcome", &outcome.finish()).maybe_raw("answers", verdict.answers.as_deref());
-    compose::response_raw(&verdict.agent_request, &result.finish())
+    let result = Object::new().raw("outcome", &outcome.finish()).maybe_raw("answers", ruling.answers.as_deref());
+    compose::response_raw(&ruling.agent_request, &result.finish())
 }
 
 /// The answer to a request that nobody here serves.
@@ -197,10 +197,10 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_repeats_the_agents_id_and_option_byte_for_byte() {
+    fn a_ruling_repeats_the_agents_id_and_option_byte_for_byte() {
         let agent_request = RequestId::parse(r#""a\u0062""#).unwrap();
         let option = Some(r#""y\u0065s""#.to_owned());
-        let line = verdict(&Verdict { agent_request, option, answers: Some("[1]".into()) });
+        let line = ruling(&Ruling { agent_request, option, answers: Some("[1]".into()) });
         let expected = r#""result":{"outcome":{"outcome":"selected","optionId":"y\u0065s"},"answers":[1]}"#;
         assert!(text(&line).contains(expected), "{}", text(&line));
         assert!(text(&line).contains(r#""id":"a\u0062""#));
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_refused_permission_is_cancelled_and_an_unknown_method_not_found() {
-        let line = verdict(&Verdict::cancelled(RequestId::from(0)));
+        let line = ruling(&Ruling::cancelled(RequestId::from(0)));
         assert!(text(&line).contains(r#""result":{"outcome":{"outcome":"cancelled"}}"#));
         assert!(text(&unsupported(&RequestId::from(0), "craft/drain")).contains("-32601"));
     }

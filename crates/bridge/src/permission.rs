@@ -97,7 +97,7 @@ pub(crate) struct Decided {
 
 /// What the agent is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct Ruling {
     /// The request it answers.
     pub(crate) agent_request: RequestId,
     /// The option's id as the agent spelled it: raw JSON text. None means cancelled.
@@ -111,7 +111,7 @@ pub(crate) struct Verdict {
 pub(crate) struct Resolved {
     pub(crate) about: About,
     pub(crate) resolution: Resolution,
-    pub(crate) verdict: Verdict,
+    pub(crate) ruling: Ruling,
 }
 
 /// What a vote did.
@@ -126,7 +126,7 @@ pub(crate) enum Voted<'a> {
     Unknown,
 }
 
-impl Verdict {
+impl Ruling {
     pub(crate) fn cancelled(agent_request: RequestId) -> Self {
         Self { agent_request, option: None, answers: None }
     }
@@ -159,21 +159,21 @@ impl Permissions {
         };
         let open = &mut self.open[place];
         let agent_request = open.ask.agent_request.clone();
-        let (choice, decision, verdict) = match vote {
-            Vote::Cancelled => (CANCELLED, Decision::Cancelled, Verdict::cancelled(agent_request)),
+        let (choice, decision, ruling) = match vote {
+            Vote::Cancelled => (CANCELLED, Decision::Cancelled, Ruling::cancelled(agent_request)),
             Vote::Selected { option_id, answers } => {
                 let Some(offer) = open.ask.offers.iter().find(|offer| offer.id == *option_id) else {
                     return Voted::InvalidOption;
                 };
                 let decision = Decision::Selected { option_id: option_id.clone() };
-                (option_id.as_str(), decision, Verdict::selected(agent_request, offer, answers.clone()))
+                (option_id.as_str(), decision, Ruling::selected(agent_request, offer, answers.clone()))
             }
         };
         match open.ballot.cast(voter, choice) {
             Cast::Decides => {
                 let resolution = Resolution { decision, reason: Reason::Vote, voter: voter.client_id.clone(), at_ms };
                 let open = self.open.remove(place);
-                Voted::Resolved(self.decide(open.about, resolution, verdict))
+                Voted::Resolved(self.decide(open.about, resolution, ruling))
             }
             Cast::Counts(tally) => Voted::Counted(open.about.clone(), tally),
             Cast::Repeats => Voted::Repeated,
@@ -185,14 +185,14 @@ impl Permissions {
     pub(crate) fn expire(&mut self, request_id: &str, at_ms: u64) -> Option<Resolved> {
         let Open { about, ask, .. } = self.open.remove(self.place(request_id)?);
         let mut resolution = Resolution::cancelled(Reason::Timeout, at_ms);
-        let verdict = match ask.offers.iter().find(|offer| offer.rejects_once) {
+        let ruling = match ask.offers.iter().find(|offer| offer.rejects_once) {
             Some(offer) => {
                 resolution.decision = Decision::Selected { option_id: offer.id.clone() };
-                Verdict::selected(ask.agent_request, offer, None)
+                Ruling::selected(ask.agent_request, offer, None)
             }
-            None => Verdict::cancelled(ask.agent_request),
+            None => Ruling::cancelled(ask.agent_request),
         };
-        Some(self.decide(about, resolution, verdict))
+        Some(self.decide(about, resolution, ruling))
     }
 
     /// A client is gone.
@@ -208,8 +208,8 @@ impl Permissions {
         self.open = kept;
         let refused: Vec<Open> = refused;
         let refused = refused.into_iter().map(|open| {
-            let verdict = Verdict::cancelled(open.ask.agent_request);
-            self.decide(open.about, Resolution::cancelled(reason, at_ms), verdict)
+            let ruling = Ruling::cancelled(open.ask.agent_request);
+            self.decide(open.about, Resolution::cancelled(reason, at_ms), ruling)
         });
         refused.collect()
     }
@@ -249,11 +249,11 @@ impl Permissions {
         self.open.iter().position(|open| *open.about.request_id == *request_id)
     }
 
-    fn decide(&mut self, about: About, resolution: Resolution, verdict: Verdict) -> Resolved {
+    fn decide(&mut self, about: About, resolution: Resolution, ruling: Ruling) -> Resolved {
         if self.decided.len() == PERMISSIONS_DECIDED_MAX {
             self.decided.pop_front();
         }
         self.decided.push_back(Decided { about: about.clone(), resolution: resolution.clone() });
-        Resolved { about, resolution, verdict }
+        Resolved { about, resolution, ruling }
     }
 }

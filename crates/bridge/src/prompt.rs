@@ -172,7 +172,7 @@ pub struct LivePrompt {
     /// The questions of the agent that nobody has decided.
     pub waiting: Option<Waiting>,
     /// When a client's wish to cancel it went on record, epoch milliseconds; only of a running prompt.
-    pub cancel_requested_at_ms: Option<u64>,
+    pub wished_at_ms: Option<u64>,
     /// The client that submitted it.
     pub originator: Option<String>,
     /// Whether the agent has its input.

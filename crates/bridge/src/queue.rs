@@ -88,7 +88,7 @@ impl Entry {
             heard_at_ms: None,
             silent_for_ms: None,
             waiting: None,
-            cancel_requested_at_ms: None,
+            wished_at_ms: None,
             originator: self.originator.as_deref().map(str::to_owned),
             input_written: InputWritten::No,
         }

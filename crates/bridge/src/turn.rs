@@ -108,7 +108,7 @@ impl Turn {
             state: PromptState::Running,
             started_at_ms: Some(self.started_at_ms),
             heard_at_ms: self.heard_at_ms,
-            cancel_requested_at_ms: self.wished_at_ms,
+            wished_at_ms: self.wished_at_ms,
             input_written: InputWritten::Yes,
             ..self.entry.queued()
         }

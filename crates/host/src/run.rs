@@ -61,7 +61,7 @@ where
         signals,
         timers: Timers::default(),
         stage: Stage::Serving,
-        command: begun.command,
+        order: begun.order,
         replacing: false,
     };
     shell.run().await;
@@ -74,7 +74,7 @@ where
 struct Begun {
     machine: Machine,
     agent: Agent,
-    command: launch::Order,
+    order: launch::Order,
     journal: Option<crate::journal::Journal>,
     tree: Tree,
     lock: Option<transcript::SessionLock>,
@@ -85,7 +85,7 @@ impl Begun {
         Self {
             machine: Machine::new(options.mode, started.remembered).trusted(started.order.capability.clone()),
             agent: Agent::new(Some(started.agent)),
-            command: started.order,
+            order: started.order,
             journal: started.journal,
             tree: started.tree,
             lock: Some(started.lock),
@@ -98,7 +98,7 @@ impl Begun {
         Self {
             machine: Machine::without_agent(options.mode, why),
             agent: Agent::new(None),
-            command: launch::Order::new(options, &options.transcript_path),
+            order: launch::Order::new(options, &options.transcript_path),
             journal: None,
             tree: Tree::below_me(),
             lock: None,

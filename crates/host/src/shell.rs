@@ -41,7 +41,7 @@ pub(crate) struct Shell<R, W> {
     pub(crate) timers: Timers,
     pub(crate) stage: Stage,
     /// How the agent is started.
-    pub(crate) command: launch::Order,
+    pub(crate) order: launch::Order,
     /// The agent is on its way to its end, and another one takes its place.
     pub(crate) replacing: bool,
 }

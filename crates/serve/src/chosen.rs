@@ -1,7 +1,7 @@
 //! Prompt ids that callers choose: one id runs once, in this life of the daemon and in the next ones (design, section 4).
 //!
 //! The ledger knows which ids were admitted and, by its own rule, nothing of what was asked. What is needed to tell a repetition from
-//! another prompt of the same id lies beside it: one line for each chosen id, with a digest of the content, written before the
+//! another prompt of the same id lies beside it: one line for each chosen id, with a fingerprint of the content, written before the
 //! admission. A line that takes itself back says that the admission was refused. Which session an id belongs to lies in files of the
 //! workspace, since an id is one prompt's whichever session is asked.
 //!
@@ -36,7 +36,7 @@ pub(crate) struct Chosen {
     sessions: Mutex<HashMap<String, Arc<Mutex<Known>>>>,
 }
 
-/// What is known of one session's ids, by digest: a long session costs some bytes for each prompt and no texts.
+/// What is known of one session's ids, by fingerprint: a long session costs some bytes for each prompt and no texts.
 struct Known {
     file: ClaimFile,
     ids: HashMap<u128, Entry>,
@@ -94,15 +94,16 @@ impl Chosen {
         let file = ClaimFile::new(self.layout.prompt_ids(session), self.durability);
         let mut claimed = HashMap::new();
         for Claim { prompt_id, content, withdrawn } in file.read()? {
-            match withdrawn {
-                true => drop(claimed.remove(&prompt_id)),
-                false => drop(claimed.insert(prompt_id, content)),
+            if withdrawn {
+                claimed.remove(&prompt_id);
+            } else {
+                claimed.insert(prompt_id, content);
             }
         }
         let mut ids = HashMap::new();
         for record in ledger.read().map_err(io::Error::other)?.records {
             let content = claimed.remove(&record.prompt_id);
-            let entry = ids.entry(digest(&[&record.prompt_id])).or_insert_with(Entry::default);
+            let entry = ids.entry(fingerprint(&[&record.prompt_id])).or_insert_with(Entry::default);
             entry.content = entry.content.or(content);
         }
         self.keep_dispatched(session, claimed, &mut ids)?;
@@ -123,7 +124,7 @@ impl Chosen {
         let wanted: HashSet<String> = claimed.keys().cloned().collect();
         let dispatched = dispatched(&self.layout.transcript(session), &wanted)?;
         for (prompt_id, content) in claimed.into_iter().filter(|(prompt_id, _)| dispatched.may_have(prompt_id)) {
-            ids.insert(digest(&[&prompt_id]), Entry { content: Some(content), receipt: None });
+            ids.insert(fingerprint(&[&prompt_id]), Entry { content: Some(content), receipt: None });
         }
         Ok(())
     }
@@ -161,9 +162,10 @@ impl Chosen {
         known.file.append(&Claim { prompt_id: prompt_id.to_owned(), content, withdrawn: false })?;
         match admit() {
             Ok(receipt) => {
-                known
-                    .ids
-                    .insert(digest(&[prompt_id]), Entry { content: Some(content), receipt: Some(receipt.clone()) });
+                known.ids.insert(
+                    fingerprint(&[prompt_id]),
+                    Entry { content: Some(content), receipt: Some(receipt.clone()) },
+                );
                 Ok(Once::Admitted(receipt))
             }
             Err(error) => {
@@ -181,14 +183,14 @@ impl Chosen {
     pub(crate) fn note(&self, session: &str, prompt_id: &str) {
         let known = lock(&self.sessions).get(session).cloned();
         if let Some(known) = known {
-            lock(&known).ids.entry(digest(&[prompt_id])).or_default();
+            lock(&known).ids.entry(fingerprint(&[prompt_id])).or_default();
         }
     }
 
     /// Whether the id is taken in a session whose ids have been read.
     pub(crate) fn is_taken(&self, session: &str, prompt_id: &str) -> bool {
         let known = lock(&self.sessions).get(session).cloned();
-        known.is_some_and(|known| lock(&known).ids.contains_key(&digest(&[prompt_id])))
+        known.is_some_and(|known| lock(&known).ids.contains_key(&fingerprint(&[prompt_id])))
     }
 
     /// Forgets sessions that are not live any more.
@@ -200,7 +202,7 @@ impl Chosen {
 impl Known {
     /// The answer to an id that is taken.
     fn repeated(&self, prompt_id: &str, content: u128) -> Result<Option<Once>, OnceError> {
-        match self.ids.get(&digest(&[prompt_id])) {
+        match self.ids.get(&fingerprint(&[prompt_id])) {
             Some(entry) if entry.content == Some(content) => Ok(Some(Once::Repeated(entry.receipt.clone()))),
             Some(_) => Err(OnceError::Taken),
             None => Ok(None),
@@ -208,9 +210,9 @@ impl Known {
     }
 }
 
-/// A digest of some texts (FNV-1a of 128 bits, which is the same in every release). It tells a repetition from a mistake; it is no
+/// A fingerprint of some texts (FNV-1a of 128 bits, which is the same in every release). It tells a repetition from a mistake; it is no
 /// defence against a caller that wants its own prompts confused.
-pub(crate) fn digest(parts: &[&str]) -> u128 {
+pub(crate) fn fingerprint(parts: &[&str]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0xff]));

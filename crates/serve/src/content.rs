@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 
 use crate::body::Fields;
 use crate::identity::is_prompt_id;
-use crate::limits::{MEDIA_BLOCKS_MAX, PROMPT_NESTING_MAX};
+use crate::limits::{DEADLINE_MS_MAX, MEDIA_BLOCKS_MAX, PROMPT_NESTING_MAX};
 use crate::refusal::Refusal;
-use crate::requests::whole;
+use crate::requests::{number, whole_number};
 
 /// Keys that are ours; every other key travels to the agent.
 const OWN_KEYS: [&str; 7] =
@@ -117,7 +117,7 @@ fn check_image(block: &Value) -> Result<(), Refusal> {
         return Err(invalid("SVG images are not supported"));
     }
     let inline = block["data"].is_string() && media.starts_with("image/");
-    let attached = block["attachmentId"].is_string() && whole(&block["size"]).is_some() && !media.is_empty();
+    let attached = block["attachmentId"].is_string() && whole_number(&block["size"]).is_some() && !media.is_empty();
     if inline || attached {
         return Ok(());
     }
@@ -128,16 +128,10 @@ fn check_image(block: &Value) -> Result<(), Refusal> {
 
 fn deadline(fields: &Fields<'_>, name: &str, code: &'static str) -> Result<Option<u64>, Refusal> {
     let Some(raw) = fields.get(name) else { return Ok(None) };
-    let number: Option<f64> = serde_json::from_str(raw.get()).ok();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to be a positive integer within range"
-    )]
-    match number {
-        Some(number) if number.fract() == 0.0 && (1.0..=9.0e15).contains(&number) => Ok(Some(number as u64)),
-        _ => Err(Refusal::bad_request(code, format!("`{name}` must be a positive integer (milliseconds)"))),
-    }
+    let after_ms = number(raw, 1..=DEADLINE_MS_MAX);
+    after_ms
+        .map(Some)
+        .map_err(|()| Refusal::bad_request(code, format!("`{name}` must be a positive integer (milliseconds)")))
 }
 
 fn check_modes(fields: &Fields<'_>) -> Result<(), Refusal> {

@@ -53,6 +53,9 @@ pub const SETTLE_GRACE_MS: u64 = bridge::limits::SETTLE_GRACE_MS;
 /// How long a close waits for the running turn to settle, in milliseconds, where no flag says otherwise.
 pub const CLOSE_SETTLE_MS: u64 = bridge::limits::CLOSE_SETTLE_MS;
 
+/// Longest deadline a caller may ask for, in milliseconds: a whole number to every client that counts in doubles.
+pub const DEADLINE_MS_MAX: u64 = 9_000_000_000_000_000;
+
 /// Media blocks one prompt may carry (wire rules, section 8.1).
 pub const MEDIA_BLOCKS_MAX: usize = 256;
 

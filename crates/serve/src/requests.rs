@@ -107,12 +107,12 @@ pub(crate) fn replay_mode(fields: &Fields<'_>, key: &'static str, code: &'static
 /// None: what does not fit is `Err(())`, for the caller to word.
 pub(crate) fn number(raw: &RawValue, range: std::ops::RangeInclusive<u64>) -> Result<u64, ()> {
     let value: Value = serde_json::from_str(raw.get()).map_err(|_| ())?;
-    whole(&value).filter(|number| range.contains(number)).ok_or(())
+    whole_number(&value).filter(|number| range.contains(number)).ok_or(())
 }
 
 /// A whole number that is not negative, in either spelling: JSON makes no difference between `5` and `5.0`, and some writers send the
 /// latter.
-pub(crate) fn whole(value: &Value) -> Option<u64> {
+pub(crate) fn whole_number(value: &Value) -> Option<u64> {
     /// The greatest whole number below which a float skips none.
     const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and within range")]
@@ -172,7 +172,7 @@ mod tests {
             ("\"5\"", None),
             ("null", None),
         ] {
-            assert_eq!(whole(&serde_json::from_str(text).unwrap()), expected, "{text}");
+            assert_eq!(whole_number(&serde_json::from_str(text).unwrap()), expected, "{text}");
         }
     }
 

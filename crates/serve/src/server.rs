@@ -136,7 +136,10 @@ async fn back_off(error: &io::Error) {
 fn admit(app: &Arc<App>, connections: &GracefulShutdown, permits: &Arc<Semaphore>, stream: TcpStream) {
     let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
         // Somebody who expects TLS hears nothing that he understands, and that it is over.
-        drop(app.options.tls.is_none().then(|| stream.try_write(TOO_MANY)));
+        if app.options.tls.is_none() {
+            // What does not fit into its buffer at once it does not hear; it is one of too many.
+            let _ = stream.try_write(TOO_MANY);
+        }
         return;
     };
     let (app, watcher) = (Arc::clone(app), connections.watcher());

@@ -66,7 +66,7 @@ pub(crate) struct Unresolved<'a> {
 impl<'a> Unresolved<'a> {
     /// The prompt, why nothing is said, and the wish to cancel it if there was one.
     pub(crate) fn new(open: &'a attribution::Unresolved) -> Self {
-        let cancel_requested_at = open.cancel_requested_at_ms.map(at);
+        let cancel_requested_at = open.wished_at_ms.map(at);
         Self { prompt_id: &open.prompt_id, reason: open.reason, cancel_requested_at }
     }
 }
@@ -258,7 +258,7 @@ impl<'a> Turn<'a> {
             last_activity_at: prompt.heard_at_ms,
             silent_for_ms: prompt.silent_for_ms,
             waiting: prompt.waiting.as_ref().map(WaitingFor::permission),
-            cancel_requested_at: prompt.cancel_requested_at_ms,
+            cancel_requested_at: prompt.wished_at_ms,
             input_written: Some(prompt.input_written.as_str()),
             ..Self::default()
         }

@@ -86,7 +86,7 @@ fn an_id_that_may_have_been_another_is_not_cancelled_by_a_wish() {
     remains.ledger = String::from_utf8(remains.ledger).unwrap().replace("\"A\"", "\"\\ud800\"").into_bytes();
     let files = told::files(&remains);
     assert_eq!(verdict(&files), "attribution_guard");
-    assert!(unresolved(&files)[0].cancel_requested_at_ms.is_some(), "the wish is shown all the same");
+    assert!(unresolved(&files)[0].wished_at_ms.is_some(), "the wish is shown all the same");
 }
 
 fn unresolved(files: &Files) -> Vec<Unresolved> {
@@ -97,7 +97,7 @@ fn unresolved(files: &Files) -> Vec<Unresolved> {
 
 /// `B several_dangling wished` for each.
 fn open(files: &Files) -> Vec<String> {
-    let wished = |open: &Unresolved| if open.cancel_requested_at_ms.is_some() { " wished" } else { "" };
+    let wished = |open: &Unresolved| if open.wished_at_ms.is_some() { " wished" } else { "" };
     unresolved(files).iter().map(|open| format!("{} {}{}", open.prompt_id, open.reason, wished(open))).collect()
 }
 

@@ -51,10 +51,10 @@ fn the_agent_gets_the_option_as_it_spelled_it() {
     let mut permissions = Permissions::default();
     permissions.open(open("q", None));
     let resolved = decided(&mut permissions, "q", &select("yes"));
-    assert_eq!(resolved.verdict.option.as_deref(), Some(r#""y\u0065s""#));
+    assert_eq!(resolved.ruling.option.as_deref(), Some(r#""y\u0065s""#));
     permissions.open(open("p", None));
     let denied = permissions.expire("p", 7).unwrap();
-    assert_eq!(denied.verdict.option.as_deref(), Some(r#""n\u006f""#));
+    assert_eq!(denied.ruling.option.as_deref(), Some(r#""n\u006f""#));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn what_nobody_decides_in_time_is_rejected_once_or_cancelled_where_the_agent_off
     without.ask.offers.truncate(1);
     permissions.open(without);
     let denied = permissions.expire("p", 8).unwrap();
-    assert_eq!((denied.resolution.decision, denied.verdict.option), (Decision::Cancelled, None));
+    assert_eq!((denied.resolution.decision, denied.ruling.option), (Decision::Cancelled, None));
     assert!(permissions.expire("p", 9).is_none(), "once");
 }
 

@@ -9,7 +9,7 @@ use super::{Phase, Session};
 use crate::effect::{Reply, Step, Tell};
 use crate::event::News;
 use crate::incoming::Ask;
-use crate::permission::{About, Open, Resolved, Verdict, Voted};
+use crate::permission::{About, Open, Resolved, Ruling, Voted};
 use crate::policy::{Ballot, Voter};
 use crate::{Reason, Vote, VoteOutcome};
 
@@ -28,7 +28,7 @@ impl Session {
         }
         let stopping = self.turn.as_ref().is_some_and(|turn| turn.over || turn.cancelled_at_ms.is_some());
         if stopping || self.is_replacing() || self.open().is_err() || !self.permissions.has_room() {
-            return step.tell(Tell::Verdict(Verdict::cancelled(ask.agent_request)));
+            return step.tell(Tell::Ruling(Ruling::cancelled(ask.agent_request)));
         }
         let entry = self.turn.as_ref().map(|turn| &turn.entry);
         let prompt_id = entry.map(|entry| entry.prompt_id.clone());
@@ -48,7 +48,7 @@ impl Session {
     /// other one's, so neither is allowed. The same question once more has one answer, which is to come.
     fn refuse_reused_id(&mut self, agent_request: &RequestId, step: &mut Step) {
         self.refuse_permissions(|open| open.ask.agent_request == *agent_request, Reason::IdReused, step);
-        step.tell(Tell::Verdict(Verdict::cancelled(agent_request.clone())));
+        step.tell(Tell::Ruling(Ruling::cancelled(agent_request.clone())));
     }
 
     pub(super) fn refuse_unknown(&mut self, agent_request: RequestId, method: String, step: &mut Step) {
@@ -124,8 +124,8 @@ impl Session {
 
 /// A decision reaches the agent and the readers.
 fn resolve(resolved: Resolved, step: &mut Step) {
-    let Resolved { about, resolution, verdict } = resolved;
-    step.tell(Tell::Verdict(verdict));
+    let Resolved { about, resolution, ruling } = resolved;
+    step.tell(Tell::Ruling(ruling));
     let voter = resolution.voter.clone();
     step.publish(about.prompt_id, voter, News::PermissionResolved { request_id: about.request_id, resolution });
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{Phase, Session};
 use crate::effect::{Step, Tell};
-use crate::event::{News, StopWish};
+use crate::event::{News, StopCause};
 use crate::input::Input;
 use crate::outcome::Answer;
 use crate::prompt::PromptId;
@@ -33,7 +33,7 @@ pub(super) enum Replacing {
 pub(super) struct Culprit {
     prompt_id: PromptId,
     originator: Option<Arc<str>>,
-    reason: StopWish,
+    reason: StopCause,
 }
 
 impl Session {
@@ -63,7 +63,7 @@ impl Session {
         }
         let Some(turn) = &self.turn else { return };
         let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
-        let reason = if turn.stop_wanted { StopWish::Cancel } else { StopWish::Deadline };
+        let reason = if turn.stop_wanted { StopCause::Cancel } else { StopCause::Deadline };
         // What the old agent has asked is answered before the request, so that no answer comes behind it and reaches the new one.
         self.refuse_permissions(|_| true, Reason::AgentReplaced, step);
         step.tell(Tell::Replace { prompt_id: prompt_id.clone() });

@@ -151,7 +151,7 @@ impl Live {
                 let number = state.asked.insert(Asked::Replacement);
                 outgoing::replace_agent(number, &self.id, &self.workspace_cwd, prompt_id)
             }
-            Tell::Verdict(verdict) => outgoing::verdict(verdict),
+            Tell::Ruling(ruling) => outgoing::ruling(ruling),
             Tell::Unsupported { agent_request, method } => outgoing::unsupported(agent_request, method),
             Tell::Close(origin) => outgoing::close(*origin),
         };

@@ -136,10 +136,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
     fn start_again(&mut self) {
         self.replacing = false;
         self.stage = Stage::Serving;
-        let gone = self.agent.pid.is_none() && self.tree.members().is_empty();
-        let started = match gone {
-            true => launch::start(&self.command).map_err(|error| format!("the agent cannot be started: {error}")),
-            false => Err("a process of the agent does not end".to_owned()),
+        let is_gone = self.agent.pid.is_none() && self.tree.members().is_empty();
+        let started = if is_gone {
+            launch::start(&self.order).map_err(|error| format!("the agent cannot be started: {error}"))
+        } else {
+            Err("a process of the agent does not end".to_owned())
         };
         let (agent, result) = match started {
             Ok(agent) => (Some(agent), Ok(())),

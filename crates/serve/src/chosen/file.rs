@@ -12,7 +12,7 @@ use crate::options::Durability;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) prompt_id: String,
-    /// A digest of what was asked.
+    /// A fingerprint of what was asked.
     pub(crate) content: u128,
     pub(crate) withdrawn: bool,
 }

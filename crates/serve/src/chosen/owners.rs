@@ -1,6 +1,6 @@
 //! Whose an id is: which session of the workspace it was chosen in, live or not, in this life of the daemon or an earlier one.
 //!
-//! The ids lie in 4,096 small files, each id in the one that its digest names, so that to ask costs the reading of one file, however
+//! The ids lie in 4,096 small files, each id in the one that its fingerprint names, so that to ask costs the reading of one file, however
 //! many sessions there were, and nothing is held in memory. With a million ids a file has some 30 KB.
 
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
-use super::digest;
+use super::fingerprint;
 use super::lines::Lines;
 use crate::options::Durability;
 use crate::sync::lock;
@@ -84,8 +84,8 @@ impl Owners {
 
 /// The number of the file that an id lies in.
 fn file_of(prompt_id: &str) -> usize {
-    let digest = digest(&[prompt_id]);
-    let folded = (digest ^ digest >> 64 ^ digest >> 96) % FILES;
+    let fingerprint = fingerprint(&[prompt_id]);
+    let folded = (fingerprint ^ fingerprint >> 64 ^ fingerprint >> 96) % FILES;
     usize::try_from(folded).unwrap_or(0)
 }
 

@@ -59,7 +59,7 @@ impl World {
 
     /// The same in any session, without the ledger.
     fn ask_in(&self, session: &str, id: &str, content: &str, admit: Result<Receipt, AdmitError>) -> String {
-        match self.chosen.once(session, id, digest(&[content]), || admit) {
+        match self.chosen.once(session, id, fingerprint(&[content]), || admit) {
             Ok(Once::Admitted(receipt)) => format!("admitted {}", receipt.last_event_id),
             Ok(Once::Repeated(Some(receipt))) => format!("repeated {}", receipt.last_event_id),
             Ok(Once::Repeated(None)) => "repeated".to_owned(),
@@ -129,10 +129,10 @@ fn what_cannot_be_written_down_is_not_admitted() {
 }
 
 #[test]
-fn a_digest_keeps_its_parts_apart() {
-    assert_ne!(digest(&["ab", "c"]), digest(&["a", "bc"]));
-    assert_ne!(digest(&[""]), digest(&[]));
-    assert_eq!(format!("{:032x}", digest(&[])), "6c62272e07bb014262b821756295c58d");
+fn a_fingerprint_keeps_its_parts_apart() {
+    assert_ne!(fingerprint(&["ab", "c"]), fingerprint(&["a", "bc"]));
+    assert_ne!(fingerprint(&[""]), fingerprint(&[]));
+    assert_eq!(format!("{:032x}", fingerprint(&[])), "6c62272e07bb014262b821756295c58d");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_transcript_that_cannot_be_seen_whole_leaves_a_claim_taken() {
 #[test]
 fn what_is_known_can_be_asked_without_admitting() {
     let world = World::new();
-    let known = |id: &str, content: &str| world.chosen.known("s", id, digest(&[content]));
+    let known = |id: &str, content: &str| world.chosen.known("s", id, fingerprint(&[content]));
     assert!(matches!(known("a", "x"), Ok(None)));
     world.ask("a", "x", receipt(7));
     assert!(matches!(known("a", "x"), Ok(Some(Once::Repeated(Some(_))))));

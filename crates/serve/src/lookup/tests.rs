@@ -78,7 +78,7 @@ fn live(id: &str, state: PromptState) -> LivePrompt {
         queued_at_ms: 0,
         started_at_ms: None,
         heard_at_ms: None,
-        cancel_requested_at_ms: None,
+        wished_at_ms: None,
         silent_for_ms: None,
         waiting: None,
         originator: None,

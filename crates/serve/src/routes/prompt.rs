@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bridge::{AdmitError, Prompt, Receipt, Session};
 use hyper::StatusCode;
 
-use crate::chosen::{Once, OnceError, digest};
+use crate::chosen::{Once, OnceError, fingerprint};
 use crate::content::{self, Content};
 use crate::dispatch::{Call, registered};
 use crate::idempotency;
@@ -66,7 +66,7 @@ async fn replayed(
         let loaded = blocking(move || app.chosen.load(&id, &app.sink.ledger(&id))).await;
         loaded.ok_or_else(Refusal::internal)?.map_err(|error| unreadable(session.id(), &error))?;
     }
-    match chosen.known(session.id(), prompt_id, content_digest(prompt)) {
+    match chosen.known(session.id(), prompt_id, fingerprint_of(prompt)) {
         Ok(once) => Ok(once.map(|once| answered(session, prompt_id, once))),
         Err(error) => Err(not_admitted(session, prompt_id, error)),
     }
@@ -77,8 +77,8 @@ fn admit_once(call: &Call<'_>, session: &Session, prompt_id: &str, prompt: Promp
     if is_taken_elsewhere(call, session, prompt_id) {
         return Err(id_conflict(session.id(), prompt_id));
     }
-    let digest = content_digest(&prompt);
-    match call.app.chosen.once(session.id(), prompt_id, digest, || session.admit(prompt)) {
+    let fingerprint = fingerprint_of(&prompt);
+    match call.app.chosen.once(session.id(), prompt_id, fingerprint, || session.admit(prompt)) {
         Ok(once) => Ok(answered(session, prompt_id, once)),
         // The bridge knows it from a life of the session that we did not see: from its overlay.
         Err(OnceError::Refused(AdmitError::Known { first, same_content: true })) => Ok(accepted(&first, true)),
@@ -87,8 +87,8 @@ fn admit_once(call: &Call<'_>, session: &Session, prompt_id: &str, prompt: Promp
 }
 
 /// What is asked, and not how long its caller waits for it: the limits of the first copy stay.
-fn content_digest(prompt: &Prompt) -> u128 {
-    digest(&[&prompt.content, prompt.extra.as_deref().unwrap_or_default()])
+fn fingerprint_of(prompt: &Prompt) -> u128 {
+    fingerprint(&[&prompt.content, prompt.extra.as_deref().unwrap_or_default()])
 }
 
 fn answered(session: &Session, prompt_id: &str, once: Once) -> Reply {

@@ -104,7 +104,7 @@ fn live_of(given: &Value) -> LivePrompt {
         heard_at_ms: None,
         silent_for_ms: None,
         waiting: None,
-        cancel_requested_at_ms: None,
+        wished_at_ms: None,
         originator: given["originatorClientId"].as_str().map(str::to_owned),
         input_written: InputWritten::No,
     }

@@ -297,9 +297,9 @@ fn tell_word(tell: &Tell) -> String {
         Tell::Prompt { prompt_id, .. } => format!("prompt {prompt_id}"),
         Tell::Cancel => "cancel".to_owned(),
         Tell::Replace { prompt_id } => format!("replace {prompt_id}"),
-        Tell::Verdict(verdict) => {
-            let id = verdict.agent_request.as_raw().trim_matches('"');
-            format!("verdict {id} {}", verdict.option.as_deref().unwrap_or("cancelled"))
+        Tell::Ruling(ruling) => {
+            let id = ruling.agent_request.as_raw().trim_matches('"');
+            format!("ruling {id} {}", ruling.option.as_deref().unwrap_or("cancelled"))
         }
         Tell::Unsupported { method, .. } => format!("unsupported {method}"),
         Tell::Close(origin) => format!("close {}", origin.code()),

@@ -34,7 +34,7 @@ fn a_forbidden_vote_is_told_to_everybody_and_leaves_the_question_open() {
             ("vote q yes b", "forbidden q designated_mismatch, no vote designated_mismatch"),
             ("vote q yes", "forbidden q designated_mismatch, no vote designated_mismatch"),
             ("vote q maybe b", "no such option"),
-            ("vote q yes a", "> verdict q \"yes\", resolved q yes, voted"),
+            ("vote q yes a", "> ruling q \"yes\", resolved q yes, voted"),
         ],
     );
     check_under(
@@ -42,7 +42,7 @@ fn a_forbidden_vote_is_told_to_everybody_and_leaves_the_question_open() {
         &[
             ("ask q", "ask q"),
             ("vote q yes a afar", "forbidden q remote_not_allowed, no vote remote_not_allowed"),
-            ("vote q yes a", "> verdict q \"yes\", resolved q yes, voted"),
+            ("vote q yes a", "> ruling q \"yes\", resolved q yes, voted"),
         ],
     );
 }
@@ -66,7 +66,7 @@ fn unlike_at_the_peer_a_vote_to_cancel_obeys_the_policy() {
             ("join b", ""),
             ("ask q", "ask q"),
             ("vote q cancelled a", "partial q 1 of 2, voted"),
-            ("vote q cancelled b", "> verdict q cancelled, resolved q cancelled, voted"),
+            ("vote q cancelled b", "> ruling q cancelled, resolved q cancelled, voted"),
         ],
     );
 }
@@ -86,7 +86,7 @@ fn several_decide_once_so_many_agree_as_must() {
             ("vote q yes a", "voted before"),
             ("vote q reject a", "voted before"),
             ("vote q yes late", "forbidden q designated_mismatch, no vote designated_mismatch"),
-            ("vote q yes b", "> verdict q \"yes\", resolved q yes, voted"),
+            ("vote q yes b", "> ruling q \"yes\", resolved q yes, voted"),
             ("vote q reject c", "was resolved q yes, too late yes"),
         ],
     );
@@ -95,7 +95,7 @@ fn several_decide_once_so_many_agree_as_must() {
 #[test]
 fn a_question_that_no_vote_can_decide_any_more_is_refused_and_does_not_hang() {
     let three = [("join a", ""), ("join b", ""), ("join c", ""), ("ask q", "ask q")];
-    let refused = "> verdict q cancelled, resolved q cancelled undecidable";
+    let refused = "> ruling q cancelled, resolved q cancelled undecidable";
     let split = format!("partial q 3 of 2, {refused}, voted");
     let votes = [
         ("vote q yes a", "partial q 1 of 2, voted"),
@@ -118,7 +118,7 @@ fn a_client_that_goes_takes_no_question_with_it_that_others_may_answer() {
         let rows = [("join a", ""), RUNNING, ("ask q", "ask q"), ("leave a", "")];
         check_under(
             under(policy),
-            &[&rows[..], &[("vote q yes b", "> verdict q \"yes\", resolved q yes, voted")]].concat(),
+            &[&rows[..], &[("vote q yes b", "> ruling q \"yes\", resolved q yes, voted")]].concat(),
         );
     }
 }
@@ -135,7 +135,7 @@ fn what_nobody_decides_in_time_is_denied_by_the_agents_own_option_and_a_late_vot
                 ("wait 7", ""),
                 ("ask q", "ask q"),
                 ("wait 99", ""),
-                ("wait 1", "> verdict q \"reject\", resolved q reject timeout"),
+                ("wait 1", "> ruling q \"reject\", resolved q reject timeout"),
                 ("vote q yes a", "was resolved q reject, too late reject timeout"),
                 ("settle A end_turn", "record A completed end_turn, complete A end_turn"),
             ],
@@ -151,8 +151,8 @@ fn each_question_has_its_own_time() {
             ("ask q", "ask q"),
             ("wait 60", ""),
             ("ask p", "ask p"),
-            ("wait 40", "> verdict q \"reject\", resolved q reject timeout"),
-            ("vote p yes", "> verdict p \"yes\", resolved p yes, voted"),
+            ("wait 40", "> ruling q \"reject\", resolved q reject timeout"),
+            ("vote p yes", "> ruling p \"yes\", resolved p yes, voted"),
             ("wait 1000", ""),
         ],
     );
@@ -177,7 +177,7 @@ fn whatever_ends_a_turn_resolves_its_open_questions_as_cancelled_and_says_why() 
             play.act(statement);
         }
         let came: Vec<String> = play.act(end).iter().map(word).collect();
-        let told = came.iter().position(|effect| effect == "> verdict q cancelled");
+        let told = came.iter().position(|effect| effect == "> ruling q cancelled");
         let resolved = came.iter().position(|effect| *effect == format!("resolved q cancelled {reason}"));
         assert!(told.is_some() && resolved == told.map(|place| place + 1), "{end}: {came:?}");
         let outcome = came.iter().position(|effect| effect.starts_with("record A"));
@@ -195,9 +195,9 @@ fn a_deadline_that_releases_the_caller_resolves_what_the_turn_asked() {
         (
             "wait 10",
             "record A error prompt_deadline_exceeded, error A prompt_deadline_exceeded, cancel A, > cancel, \
-             > verdict q cancelled, resolved q cancelled prompt_deadline_exceeded",
+             > ruling q cancelled, resolved q cancelled prompt_deadline_exceeded",
         ),
-        ("ask p", "> verdict p cancelled"),
+        ("ask p", "> ruling p cancelled"),
     ]);
 }
 
@@ -210,7 +210,7 @@ fn a_question_asked_while_idle_is_anybodys_and_outlives_the_turns() {
             ("ask q", "ask q"),
             RUNNING,
             ("settle A end_turn", "record A completed end_turn, complete A end_turn"),
-            ("vote q yes b", "> verdict q \"yes\", resolved q yes, voted"),
+            ("vote q yes b", "> ruling q \"yes\", resolved q yes, voted"),
         ],
     );
 }
@@ -221,7 +221,7 @@ fn a_question_asked_after_its_turn_is_one_asked_while_idle() {
         RUNNING,
         ("settle A end_turn", "record A completed end_turn, complete A end_turn"),
         ("ask q", "ask q"),
-        ("vote q yes", "> verdict q \"yes\", resolved q yes, voted"),
+        ("vote q yes", "> ruling q \"yes\", resolved q yes, voted"),
     ]);
 }
 
@@ -231,7 +231,7 @@ fn the_same_question_asked_again_under_the_same_id_has_one_answer() {
         ("ask q touch 7", "ask q"),
         ("ask p touch 7", ""),
         ("vote p yes", "no such request"),
-        ("vote q yes", "> verdict 7 \"yes\", resolved q yes, voted"),
+        ("vote q yes", "> ruling 7 \"yes\", resolved q yes, voted"),
         ("ask r touch 7", "ask r"),
     ]);
 }
@@ -240,7 +240,7 @@ fn the_same_question_asked_again_under_the_same_id_has_one_answer() {
 fn another_question_under_an_id_that_is_open_allows_neither() {
     check(&[
         ("ask q touch 7", "ask q"),
-        ("ask p remove 7", "> verdict 7 cancelled, resolved q cancelled id_reused, > verdict 7 cancelled"),
+        ("ask p remove 7", "> ruling 7 cancelled, resolved q cancelled id_reused, > ruling 7 cancelled"),
         ("vote q yes", "was resolved q cancelled, too late cancelled id_reused"),
         ("vote p yes", "no such request"),
     ]);
@@ -283,7 +283,7 @@ fn a_vote_a_deadline_a_cancel_the_end_of_the_turn_and_a_close_in_one_instant_dec
             came.extend(play.act(statement).iter().map(word));
             let count = |wanted: &str| came.iter().filter(|effect| effect.starts_with(wanted)).count();
             // The first of them decides, whichever it is.
-            assert_eq!((count("> verdict q"), count("resolved q")), (1, 1), "{statement} in {order:?}: {came:?}");
+            assert_eq!((count("> ruling q"), count("resolved q")), (1, 1), "{statement} in {order:?}: {came:?}");
         }
         assert_eq!(came.iter().filter(|effect| effect.starts_with("record A ")).count(), 1, "{order:?}");
     }

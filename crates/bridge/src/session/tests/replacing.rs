@@ -150,9 +150,9 @@ fn what_the_old_agent_asks_is_answered_before_the_host_is_asked_and_nothing_of_i
         ADMIT_A,
         ("cancel", "wish A, cancel A, > cancel, ok"),
         GRACE[0],
-        ("wait 1", "> verdict idle cancelled, resolved idle cancelled agent_replaced, > replace A"),
+        ("wait 1", "> ruling idle cancelled, resolved idle cancelled agent_replaced, > replace A"),
         ("hostreplaced A", "record A cancelled, complete A cancelled"),
-        ("ask q", "> verdict q cancelled"),
+        ("ask q", "> ruling q cancelled"),
     ]);
 }
 

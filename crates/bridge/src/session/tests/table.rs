@@ -234,7 +234,7 @@ fn the_first_vote_decides_and_the_agent_hears_it_first() {
         ("admit A", "record A, receipt A, echo A, > prompt A"),
         ("ask q", "ask q"),
         ("vote q no", "no such option"),
-        ("vote q yes", "> verdict q \"yes\", resolved q yes, voted"),
+        ("vote q yes", "> ruling q \"yes\", resolved q yes, voted"),
         ("vote q cancelled", "was resolved q yes, too late yes"),
         ("vote p yes", "no such request"),
     ]);
@@ -245,8 +245,8 @@ fn a_cancel_resolves_what_the_turn_waits_for_and_refuses_what_it_asks_then() {
     check(&[
         ("admit A", "record A, receipt A, echo A, > prompt A"),
         ("ask q", "ask q"),
-        ("cancel", "wish A, cancel A, > cancel, > verdict q cancelled, resolved q cancelled prompt_cancelled, ok"),
-        ("ask p", "> verdict p cancelled"),
+        ("cancel", "wish A, cancel A, > cancel, > ruling q cancelled, resolved q cancelled prompt_cancelled, ok"),
+        ("ask p", "> ruling p cancelled"),
     ]);
 }
 
@@ -258,9 +258,9 @@ fn a_request_left_open_by_an_answered_turn_is_refused() {
         ("ask q", "ask q"),
         (
             "settle A end_turn",
-            "> verdict q cancelled, resolved q cancelled turn_ended, record A completed end_turn, complete A end_turn",
+            "> ruling q cancelled, resolved q cancelled turn_ended, record A completed end_turn, complete A end_turn",
         ),
-        ("vote idle yes", "> verdict idle \"yes\", resolved idle yes, voted"),
+        ("vote idle yes", "> ruling idle \"yes\", resolved idle yes, voted"),
     ]);
 }
 
@@ -272,7 +272,7 @@ fn a_close_waits_for_the_running_turn_and_never_dispatches_the_queue() {
         ("ask q", "ask q"),
         (
             "close",
-            "ok, > verdict q cancelled, resolved q cancelled session_closed, record B error session_closed, \
+            "ok, > ruling q cancelled, resolved q cancelled session_closed, record B error session_closed, \
              error B session_closed, left B, > cancel",
         ),
         ("admit C", "closing"),

@@ -155,7 +155,7 @@ fn silence_is_counted_from_the_last_sign_in_this_turn_or_from_its_dispatch() {
 
 #[test]
 fn a_prompt_that_a_client_cancelled_shows_since_when() {
-    let since = |script: &str| after(script).turn(None).live.unwrap().cancel_requested_at_ms;
+    let since = |script: &str| after(script).turn(None).live.unwrap().wished_at_ms;
     assert_eq!(since("admit A; wait 50"), None);
     assert_eq!(since("admit A; wait 50; cancel; wait 50; cancel"), Some(50));
     assert_eq!(since("admit A; wait 50; remove A; wait 50"), Some(50));
@@ -301,11 +301,11 @@ fn after_its_streams_have_ended_a_session_answers_and_tells_nobody() {
         ("ask q", "ask q"),
         (
             "kill",
-            "ok, > verdict q cancelled, resolved q cancelled session_killed, died killed, end, > close session_killed",
+            "ok, > ruling q cancelled, resolved q cancelled session_killed, died killed, end, > close session_killed",
         ),
         ("vote q yes", "too late cancelled session_killed"),
         ("say late", ""),
-        ("ask p", "> verdict p cancelled"),
+        ("ask p", "> ruling p cancelled"),
         ("odd", "> unsupported odd"),
         ("lost", "forget"),
         ("ask p", ""),
@@ -321,7 +321,7 @@ fn a_closing_session_still_tells_what_its_last_turn_says() {
         ("admit A", "record A, receipt A, echo A, > prompt A"),
         ("close", "ok, > cancel"),
         ("say last words", "update A"),
-        ("ask q", "> verdict q cancelled"),
+        ("ask q", "> ruling q cancelled"),
         ("fail A", "record A cancelled, complete A cancelled, > close session_closed"),
         ("say afterwords", "update"),
         ("exited", "closed client_close, end, forget"),

@@ -10,6 +10,9 @@ use crate::turn_status::{Newest, merged, newest};
 
 #[cfg(test)]
 mod tests;
+mod whole;
+
+pub(crate) use whole::{AnswerSources, FoundAnswer, whole_answer};
 
 /// Where answers come from.
 pub(crate) trait Sources {

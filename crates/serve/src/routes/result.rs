@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use bridge::{Ended, LivePrompt, Session, Terminal};
+use bridge::{Ended, LivePrompt, Session, Terminal, TurnView};
 use bytes::{Bytes, BytesMut};
 use hyper::header::{
     ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, IF_RANGE,
@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::digest::Digest;
 use crate::dispatch::Call;
 use crate::limits::{ANSWER_CHUNK_BYTES, ANSWER_CHUNKS};
+use crate::lookup::{AnswerSources, FoundAnswer, whole_answer};
 use crate::published::published;
 use crate::query;
 use crate::range::{self, Asked};
@@ -25,7 +26,7 @@ use crate::refusal::Refusal;
 use crate::reply::{Body, Reply, refuse};
 use crate::routes::turns::read_ledger;
 use crate::tasks::{blocking, spawn};
-use crate::whole::{Gone, Whole, whole};
+use crate::whole::{Gone, Whole};
 
 /// The digest of the whole text (RFC 9530).
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
@@ -45,26 +46,11 @@ pub(crate) async fn get(call: &Call<'_>) -> Result<Reply, Refusal> {
     let partial = asks_for_partial(call)?;
     let (session, _) = call.session_and_client()?;
     let prompt = call.matched.second();
-    if let Some(live) = session.turn(Some(prompt)).live {
-        return Err(not_settled(&session, &live));
-    }
-    let read = read(call.app, &session, prompt).await;
-    // The state may have moved while the disk was read, and a failed read must not answer for it either.
-    let view = session.turn(Some(prompt));
-    if let Some(live) = view.live {
-        return Err(not_settled(&session, &live));
-    }
-    let (found, refusal) = match read {
-        Ok(found) => (found, None),
-        Err(refusal) => (None, Some(refusal)),
-    };
-    let whole = match whole(view.overlay, found) {
-        Some(whole) => whole,
-        None => match read_ledger(call.app, &session, prompt).await {
-            Some(ended) => from_ledger(ended),
-            // What could not be searched does not show that there is nothing.
-            None => return Err(refusal.unwrap_or_else(|| Refusal::prompt_not_found(session.id(), prompt))),
-        },
+    let files = Files { app: call.app, session: &session, prompt };
+    let whole = match whole_answer(&files).await? {
+        FoundAnswer::Live(live) => return Err(not_settled(&session, &live)),
+        FoundAnswer::Nothing => return Err(Refusal::prompt_not_found(session.id(), prompt)),
+        FoundAnswer::Whole(whole) => whole,
     };
     match whole {
         Whole::Short(text) => Ok(Text::short(text).reply(call)),
@@ -90,24 +76,33 @@ fn asks_for_partial(call: &Call<'_>) -> Result<bool, Refusal> {
     }
 }
 
-async fn read(app: &Arc<App>, session: &Session, prompt: &str) -> Result<Option<Answered>, Refusal> {
-    let (app, searched, prompt) = (Arc::clone(app), session.clone(), prompt.to_owned());
-    let find = move || {
-        let found = find_answer(&app.layout.transcript(searched.id()), &prompt)?;
-        Ok(found.map(|found| Answered { result: published(&app, &searched, found.result), ..found }))
-    };
-    let found = blocking(find).await.ok_or_else(Refusal::internal)?;
-    found.map_err(|error| {
-        tracing::warn!(session = session.id(), %error, "transcript cannot be searched");
-        Refusal::of_transcript(session.id(), &error)
-    })
+/// A prompt of a live session, and the session's files.
+struct Files<'a> {
+    app: &'a Arc<App>,
+    session: &'a Session,
+    prompt: &'a str,
 }
 
-/// Of the ledger's word the outcome remains, and no text.
-fn from_ledger(ended: Ended) -> Whole {
-    match ended.terminal {
-        Terminal::Completed { .. } => Whole::Expired(ended, Gone::OutOfReach),
-        Terminal::Cancelled { .. } | Terminal::Error { .. } => Whole::NoResult(ended, None),
+impl AnswerSources for Files<'_> {
+    fn view(&self) -> TurnView {
+        self.session.turn(Some(self.prompt))
+    }
+
+    async fn answered(&self) -> Result<Option<Answered>, Refusal> {
+        let (app, session, prompt) = (Arc::clone(self.app), self.session.clone(), self.prompt.to_owned());
+        let find = move || {
+            let found = find_answer(&app.layout.transcript(session.id()), &prompt)?;
+            Ok(found.map(|found| Answered { result: published(&app, &session, found.result), ..found }))
+        };
+        let found = blocking(find).await.ok_or_else(Refusal::internal)?;
+        found.map_err(|error| {
+            tracing::warn!(session = self.session.id(), %error, "transcript cannot be searched");
+            Refusal::of_transcript(self.session.id(), &error)
+        })
+    }
+
+    async fn ledger(&self) -> Option<Ended> {
+        read_ledger(self.app, self.session, self.prompt).await
     }
 }
 

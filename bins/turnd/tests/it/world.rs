@@ -73,7 +73,9 @@ impl World {
     }
 
     pub(crate) fn call(&mut self, method: &str, path: &str, body: &str) -> (u16, Value) {
-        let (status, text) = self.connection.call(method, path, body);
+        let Some((status, text)) = self.connection.try_call(method, path, body) else {
+            panic!("no answer to {method} {path}; of the daemon: {:?}", self.daemon.child.try_wait())
+        };
         (status, serde_json::from_str(&text).unwrap_or(Value::Null))
     }
 

@@ -10,7 +10,7 @@ use transcript::display::{Bounds, replay_within};
 use crate::app::App;
 use crate::clock;
 use crate::refusal::Refusal;
-use crate::wire::{history_truncated, replay_frame};
+use crate::wire::{history_truncated, prompt_terminal, replay_frame};
 
 /// The history of a session as a load gives it.
 #[derive(Debug, Default)]
@@ -127,27 +127,16 @@ pub(crate) fn terminals(app: &App, session: &str) -> Vec<String> {
 }
 
 /// The last terminals of a reading as a load gives them out. One that is not `cancelled` although a client had wished it so says
-/// since when, in one more key: the wish came too late, or the daemon died before it reached the agent.
+/// since when: the wish came too late, or the daemon died before it reached the agent.
 fn recent(reading: &Reading) -> Vec<String> {
     let terminals = reading.records.iter().enumerate().rev().filter(|(_, record)| !record.is_in_flight());
     let line = |(place, record): (usize, &Record)| {
         let wish = reading.wish_before(place).filter(|_| record.terminal() != Some(Terminal::Cancelled));
-        match (record.to_line(), wish) {
-            (line, None) => line,
-            (line, Some(wish)) => {
-                format!("{},\"cancelRequestedAt\":{}}}", line.trim_end_matches('}'), at(wish.at_ms))
-            }
-        }
+        prompt_terminal(record, wish.map(|wish| wish.at_ms))
     };
     let mut lines: Vec<_> = terminals.take(RECENT_TERMINALS_MAX).map(line).collect();
     lines.reverse();
     lines
-}
-
-/// A time of the ledger, which is a finite number, as JSON.
-pub(crate) fn at(at_ms: f64) -> serde_json::Value {
-    let whole = at_ms as u64;
-    if whole as f64 == at_ms { whole.into() } else { at_ms.into() }
 }
 
 fn archived(session: &str) -> Refusal {

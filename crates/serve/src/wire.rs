@@ -11,7 +11,6 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::clock::iso;
-use crate::history::at;
 use crate::turn_status::bounded_error;
 
 /// What `resultCode` says when the answer's text was cut (turn status seed).
@@ -66,7 +65,7 @@ pub(crate) struct Unresolved<'a> {
 impl<'a> Unresolved<'a> {
     /// The prompt, why nothing is said, and the wish to cancel it if there was one.
     pub(crate) fn new(open: &'a attribution::Unresolved) -> Self {
-        let cancel_requested_at = open.wished_at_ms.map(at);
+        let cancel_requested_at = open.wished_at_ms.map(ledger_time);
         Self { prompt_id: &open.prompt_id, reason: open.reason, cancel_requested_at }
     }
 }
@@ -369,6 +368,21 @@ pub(crate) fn resolution(resolution: &Resolution) -> Value {
         body["voterClientId"] = (**voter).into();
     }
     body
+}
+
+/// A terminal of the ledger as a load gives it out: its line, with one more key for a wish that it does not answer.
+pub(crate) fn prompt_terminal(record: &ledger::Record, wished_at_ms: Option<f64>) -> String {
+    let line = record.to_line();
+    match (line.strip_suffix('}'), wished_at_ms) {
+        (Some(members), Some(at_ms)) => format!("{members},\"cancelRequestedAt\":{}}}", ledger_time(at_ms)),
+        _ => line,
+    }
+}
+
+/// A time of the ledger, which is a finite number, as JSON.
+fn ledger_time(at_ms: f64) -> Value {
+    let whole = at_ms as u64;
+    if whole as f64 == at_ms { whole.into() } else { at_ms.into() }
 }
 
 /// One frame of a replay around an update, which is the text of a JSON object (wire rules, section 7.3).

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on says where")]
 
+mod figures;
 #[path = "../tests/it/http.rs"]
 mod http;
 #[path = "../tests/it/stream.rs"]
@@ -14,12 +15,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Instant;
 
+use figures::{AGENT, member, milliseconds, now, report, resident_mb, settle, spread};
 use http::{Connection, Daemon};
 
-/// The built-in agent without the moment that it takes before an answer, so that the daemon is what is measured.
-const AGENT: [&str; 2] = ["--agent", concat!(env!("CARGO_BIN_EXE_turnd"), " agent --answer-after-ms 0")];
 const SESSIONS: usize = 200;
 const ADMISSIONS: usize = 4_000;
 const READERS: usize = 64;
@@ -137,46 +136,4 @@ fn session(connection: &mut Connection) -> String {
 
 fn prompt(text: &str) -> String {
     format!(r#"{{"prompt":[{{"type":"text","text":"{text}"}}]}}"#)
-}
-
-/// Waits until the turn is over.
-fn settle(connection: &mut Connection, session: &str, prompt: &str) {
-    let path = format!("/session/{session}/turns/{prompt}");
-    for _ in 0..100_000 {
-        if member(&connection.call("GET", &path, "").1, "state") == "completed" {
-            return;
-        }
-    }
-    panic!("the turn never settled");
-}
-
-fn member(json: &str, key: &str) -> String {
-    let start = json.split(&format!("\"{key}\":\"")).nth(1).unwrap_or_else(|| panic!("no {key} in {json}"));
-    start.split('"').next().unwrap().to_owned()
-}
-
-fn resident_mb(pid: u32) -> f64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
-}
-
-fn spread(what: &str, mut times: Vec<f64>) {
-    times.sort_by(f64::total_cmp);
-    report(&format!("{what}, p50"), times[times.len() / 2], "ms");
-    report(&format!("{what}, p99"), times[times.len() * 99 / 100], "ms");
-}
-
-fn milliseconds(since: Instant) -> f64 {
-    since.elapsed().as_secs_f64() * 1e3
-}
-
-#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-fn now() -> Instant {
-    Instant::now()
-}
-
-#[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
-fn report(what: &str, figure: f64, unit: &str) {
-    println!("{what:<42} {figure:>12.3} {unit}");
 }

@@ -14,6 +14,7 @@ use crate::layout::Layout;
 use crate::options::ServeOptions;
 use crate::polled::Polled;
 use crate::rate::Gate;
+use crate::recalled::Recalled;
 use crate::refusal::Refusal;
 use crate::restored::Restored;
 use crate::room::Room;
@@ -43,6 +44,8 @@ pub(crate) struct App {
     pub(crate) polled: Polled,
     /// The digests of whole answers.
     pub(crate) digests: Digests,
+    /// Where whole answers stand.
+    pub(crate) recalled: Recalled,
     /// What a load gave, for those who attach later.
     pub(crate) restored: Restored,
     /// Sessions that are being opened.
@@ -72,6 +75,7 @@ impl App {
             chosen: Chosen::new(layout.clone(), options.durability),
             polled: Polled::default(),
             digests: Digests::default(),
+            recalled: Recalled::default(),
             restored: Restored::default(),
             opening: AtomicUsize::new(0),
             layout,
@@ -97,6 +101,7 @@ impl App {
             let live = |id: &str| app.bridge.session(id).is_some();
             app.chosen.retain(live);
             app.polled.retain(live);
+            app.recalled.retain(live);
             app.restored.retain(live);
             app.sink.retain(live);
         });

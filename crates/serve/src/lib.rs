@@ -34,6 +34,7 @@ mod published;
 mod query;
 mod range;
 mod rate;
+mod recalled;
 mod refusal;
 mod reply;
 mod requests;

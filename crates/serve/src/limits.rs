@@ -88,6 +88,13 @@ pub const ANSWER_CHUNKS: usize = 4;
 /// Answers whose digests are kept. To make one anew is to read the answer once more.
 pub const DIGESTS_MAX: usize = 64;
 
+/// Answers whose places in their transcripts are kept, each with an open file. A client that fetches an answer range by range asks for
+/// one of them.
+pub const RECALLED_MAX: usize = 16;
+
+/// Parts of an answer whose places are kept, at 24 bytes each. The largest that a host records has some hundreds.
+pub const RECALLED_PARTS_MAX: usize = 4_096;
+
 /// How long a connection task sleeps after an accept error that is not the peer's fault (out of descriptors), in milliseconds.
 pub const ACCEPT_BACKOFF_MS: u64 = 100;
 

@@ -7,6 +7,7 @@
 use std::io;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::branch::Transcript;
 use crate::json::{Bytes, FileBytes, Malformed, Read, Reader, Sink, Start};
@@ -18,8 +19,8 @@ use crate::turn_result::{TurnResult, TurnState};
 /// Parts of one answer whose places are held: forty megabytes of them. An agent that thinks between any two letters has many.
 const TEXTS_MAX: usize = 1024 * 1024;
 
-/// How a turn ended, and all that it said at last.
-#[derive(Debug)]
+/// How a turn ended, and all that it said at last. A clone is cheap but for the result's own texts.
+#[derive(Debug, Clone)]
 pub struct Answered {
     /// The turn's result.
     pub result: TurnResult,
@@ -30,7 +31,7 @@ pub struct Answered {
 }
 
 /// The final answer of a turn.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Answer {
     /// There is none.
     Nothing,
@@ -78,7 +79,7 @@ fn partial(transcript: Transcript, result: &TurnResult, next: &Record) -> io::Re
     }
     let Some(texts) = texts(&transcript, next)? else { return Ok(None) };
     let whole = texts.iter().map(|text| text.bytes).sum::<u64>();
-    let recorded = Recorded { transcript, texts, before: 0, bytes };
+    let recorded = Recorded { transcript: Arc::new(transcript), texts: texts.into(), before: 0, bytes };
     let agrees = whole == bytes && bytes > text.len() as u64 && recorded.begins_with(text)?;
     Ok(Some(recorded).filter(|_| agrees))
 }
@@ -103,7 +104,7 @@ fn answer(transcript: Transcript, result: &TurnResult, span: &Range<u64>) -> io:
     let bytes = result.result_bytes.unwrap_or(whole);
     // What was said while a tool ran stands in the same record, before the answer.
     let Some(before) = whole.checked_sub(bytes) else { return Ok(Answer::Lost(Lost::Uncertain)) };
-    let recorded = Recorded { transcript, texts, before, bytes };
+    let recorded = Recorded { transcript: Arc::new(transcript), texts: texts.into(), before, bytes };
     let agrees = bytes > text.len() as u64 && recorded.begins_with(text)?;
     Ok(if agrees { Answer::Recorded(recorded) } else { Answer::Lost(Lost::Uncertain) })
 }
@@ -123,10 +124,10 @@ fn spoken_before(transcript: &Transcript, span: &Range<u64>) -> io::Result<Optio
 }
 
 /// An answer that stands in a transcript, as it was when it was found.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Recorded {
-    transcript: Transcript,
-    texts: Vec<Text>,
+    transcript: Arc<Transcript>,
+    texts: Arc<[Text]>,
     /// Bytes of the record's text before the answer.
     before: u64,
     bytes: u64,
@@ -146,6 +147,21 @@ impl Recorded {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// In how many parts it stands in the file. The place of each is held, and costs a few words of memory.
+    #[must_use]
+    pub fn parts(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether the file at `path` is the one that it was found in, and nobody has written to it since: then what was found is what a
+    /// new search would find.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn is_current(&self, path: &Path) -> io::Result<bool> {
+        self.transcript.is_unchanged(path)
     }
 
     /// Where it stands: device, file, first byte and length tell it apart from every other answer.
@@ -171,7 +187,7 @@ impl Recorded {
             is_refused: false,
             take: &mut take,
         };
-        for text in &self.texts {
+        for text in &*self.texts {
             if tap.skip >= text.bytes {
                 tap.skip -= text.bytes;
             } else if tap.left > 0 {

@@ -16,6 +16,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::SystemTime;
 
 use records::Records;
 use serde_json::Value;
@@ -38,6 +39,7 @@ const HEAD_BYTES_MAX: u64 = 4 * 1024 * 1024;
 pub struct Transcript {
     file: File,
     length: u64,
+    modified: SystemTime,
     leaves_out_disputed: bool,
 }
 
@@ -48,8 +50,9 @@ impl Transcript {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
-        let length = file.metadata()?.len();
-        Ok((length > 0).then_some(Self { file, length, leaves_out_disputed: false }))
+        let metadata = file.metadata()?;
+        let (length, modified) = (metadata.len(), metadata.modified()?);
+        Ok((length > 0).then_some(Self { file, length, modified, leaves_out_disputed: false }))
     }
 
     /// The same file as the reader sees it who finds no record behind a torn fragment: disputed records are not in it.
@@ -62,6 +65,11 @@ impl Transcript {
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
         self.length
+    }
+
+    /// When it had been written to last when it was opened.
+    pub(crate) fn modified(&self) -> SystemTime {
+        self.modified
     }
 
     pub(crate) fn file(&self) -> &File {

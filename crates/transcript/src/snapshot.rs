@@ -120,6 +120,16 @@ impl Transcript {
         }
         Ok((here.len() < self.len_bytes()).then_some(Unavailable::Changed))
     }
+
+    /// Whether the file at `path` is this one, and was not written to since it was opened.
+    pub(crate) fn is_unchanged(&self, path: &Path) -> io::Result<bool> {
+        let here = match std::fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            here => here?,
+        };
+        let is_same_file = identity(&here) == self.identity()?;
+        Ok(is_same_file && here.len() == self.len_bytes() && here.modified()? == self.modified())
+    }
 }
 
 fn identity(metadata: &std::fs::Metadata) -> Identity {

@@ -12,7 +12,7 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Method, Response, StatusCode};
 use tokio::sync::mpsc;
-use transcript::{Answered, Recorded, find_answer};
+use transcript::{Answered, Recorded};
 
 use crate::app::App;
 use crate::digest::Digest;
@@ -91,7 +91,8 @@ impl AnswerSources for Files<'_> {
     async fn answered(&self) -> Result<Option<Answered>, Refusal> {
         let (app, session, prompt) = (Arc::clone(self.app), self.session.clone(), self.prompt.to_owned());
         let find = move || {
-            let found = find_answer(&app.layout.transcript(session.id()), &prompt)?;
+            let path = app.layout.transcript(session.id());
+            let found = app.recalled.find(session.id(), &prompt, &path)?;
             Ok(found.map(|found| Answered { result: published(&app, &session, found.result), ..found }))
         };
         let found = blocking(find).await.ok_or_else(Refusal::internal)?;

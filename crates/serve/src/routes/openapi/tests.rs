@@ -59,6 +59,65 @@ fn every_error_code_of_the_code_stands_in_the_document_and_no_other_does() {
     assert_eq!(written, codes_of_the_sources());
 }
 
+#[test]
+fn every_type_of_an_event_stands_in_the_document_and_no_other_does() {
+    let document = document();
+    let kinds = document["components"]["schemas"]["Event"]["oneOf"].as_array().unwrap();
+    let written: Vec<_> = kinds.iter().map(|kind| kind["properties"]["type"]["const"].as_str().unwrap()).collect();
+    let types: BTreeSet<_> = written.iter().map(ToString::to_string).collect();
+    assert_eq!(types.len(), written.len(), "each once");
+    let bridge = shipped("bridge/src/wire.rs");
+    let kinds = bridge.split("fn kind(").nth(1).unwrap().split("\n}").next().unwrap();
+    let mut told: BTreeSet<String> = words(kinds).collect();
+    for text in [bridge, shipped("serve/src/wire.rs"), shipped("serve/src/routes/events.rs")] {
+        for call in ["synthetic(\"", "synthetic_frame(\""] {
+            told.extend(text.split(call).skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()));
+        }
+    }
+    assert_eq!(types, told);
+}
+
+/// What an event may say stands under its name somewhere among the events.
+#[test]
+fn every_field_of_an_event_stands_in_the_document() {
+    let document = document();
+    let mut written = BTreeSet::new();
+    for schema in ["Event", "Outcome"] {
+        each(&document["components"]["schemas"][schema], &mut |value| {
+            written.extend(value["properties"].as_object().into_iter().flat_map(|fields| fields.keys().cloned()));
+        });
+    }
+    // Inside of an update, which has the agent's own form.
+    written.extend(["sessionUpdate", "content", "source"].map(str::to_owned));
+    let bridge = shipped("bridge/src/wire.rs");
+    let calls = ["text(", "raw(", "number("].into_iter().flat_map(|call| bridge.split(call).skip(1));
+    let said: BTreeSet<String> = calls.filter_map(|rest| words(rest.strip_prefix('"').map(|_| rest)?).next()).collect();
+    assert!(said.len() > 40 && said.contains("expiredWhile") && said.contains("messageTruncated"), "{said:?}");
+    assert_eq!(said.difference(&written).collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+#[test]
+fn every_capability_tag_stands_in_the_document_and_no_other_does() {
+    let document = document();
+    let items = &document["components"]["schemas"]["Capabilities"]["properties"]["features"]["items"]["enum"];
+    let written: BTreeSet<String> =
+        items.as_array().unwrap().iter().map(|tag| tag.as_str().unwrap().to_owned()).collect();
+    let source = shipped("serve/src/routes/capabilities.rs");
+    let tags = source.split("const TAGS").nth(1).unwrap().split("let workspace").next().unwrap();
+    assert_eq!(written, words(tags).collect());
+}
+
+/// The text of a file of the crates, without its tests.
+fn shipped(file: &str) -> String {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file)).unwrap();
+    text.split("#[cfg(test)]").next().unwrap().to_owned()
+}
+
+/// What stands in quotes.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split('"').skip(1).step_by(2).map(str::to_owned)
+}
+
 /// What a reference leads to, or the value itself.
 fn target<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
     match value.get("$ref").and_then(Value::as_str) {

@@ -86,5 +86,6 @@ miri:
 # The measured figures of docs/performance.md.
 bench: build
     cargo bench -p turnd --bench daemon
+    cargo bench -p turnd --bench crowd
     cargo bench -p turnd-ledger --bench throughput
     cargo run --release -p turnd-attribution --example reading_cost

@@ -66,7 +66,7 @@ fn ended<E: Display>(result: Result<(), E>) -> ExitCode {
 }
 
 fn failed(error: impl Display) -> ExitCode {
-    eprintln!("turnd: {error}");
+    output::complain(format_args!("turnd: {error}"));
     ExitCode::FAILURE
 }
 
@@ -74,6 +74,8 @@ fn log_to_stderr(args: &LogArgs) {
     let builder = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_max_level(args.log_level)
+        // It would complain of a stderr that takes nothing on stderr, and panic.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     match args.log_format {
         LogFormat::Text => builder.with_target(false).init(),

@@ -1,4 +1,4 @@
-//! Results go to stdout, a line at a time; a closed pipe is an ordinary error and no panic.
+//! Results go to stdout, a line at a time, and complaints to stderr; a closed pipe or a full disk is no panic.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -8,4 +8,10 @@ pub(crate) fn line(text: impl Display) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{text}")?;
     stdout.flush()
+}
+
+/// Writes one line to stderr. Where that takes nothing there is nobody left to tell, and whoever complains has better to do than to
+/// fail of it.
+pub(crate) fn complain(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{text}");
 }

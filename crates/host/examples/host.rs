@@ -4,6 +4,8 @@
 //! hosts one session on standard input and output. `host --exec -- PROGRAM ARGS…` is how it starts the agent, and
 //! `agent` is one: the built-in agent. `host --sweep FILE` ends what a dead host left.
 
+#![expect(clippy::print_stderr, reason = "an example ends with its last words")]
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;

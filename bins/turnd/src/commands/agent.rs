@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cli::AgentArgs;
+use crate::output::complain;
 
 /// The scripts, as the help text of `turnd agent` lists them.
 pub(crate) fn scripts_help() -> String {
@@ -41,7 +42,7 @@ fn journal(path: &Path) -> io::Result<agent::Journal> {
     Ok(Arc::new(move |line| {
         let written = (&file).write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_data());
         if let Err(error) = written {
-            eprintln!("turnd agent: the journal cannot be written: {error}");
+            complain(format_args!("turnd agent: the journal cannot be written: {error}"));
             std::process::abort();
         }
     }))

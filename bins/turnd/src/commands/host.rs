@@ -7,6 +7,7 @@ use std::time::Duration;
 use host::{AgentCommand, HostOptions};
 
 use crate::cli::{Durability, HostArgs, TranscriptMode};
+use crate::output::complain;
 
 /// Runs the host until its session is over, or only clears away what an earlier one left.
 pub(crate) async fn run(args: HostArgs) -> std::io::Result<()> {
@@ -45,6 +46,6 @@ pub(crate) fn exec(command: &[OsString]) -> ExitCode {
     let error = host::exec(command);
     let program = command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
     // The host keeps the end of this stream and tells it to whoever asked for the session.
-    eprintln!("cannot start `{program}`: {error}");
+    complain(format_args!("cannot start `{program}`: {error}"));
     ExitCode::from(127)
 }

@@ -1,6 +1,7 @@
 //! Bad input and broken files: a clear error with a code, a daemon that stays up, and nothing lost.
 
 use std::fs;
+use std::io::Write as _;
 use std::process::Command;
 
 use serde_json::json;
@@ -157,12 +158,15 @@ fn a_session_of_an_empty_or_missing_transcript_is_not_found() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_limit_on_the_size_of_files_is_met_like_a_full_disk() {
+fn a_limit_on_the_size_of_files_is_met_like_a_full_disk_also_by_the_log() {
     let limit = |pid: u32, soft: &str| {
         let args = ["--pid", &pid.to_string(), &format!("--fsize={soft}:")];
         assert!(Command::new("prlimit").args(args).status().unwrap().success());
     };
-    let mut world = World::new();
+    // The log is beyond the limit from the start: nothing that is to be told there can be.
+    let mut log = tempfile::tempfile().unwrap();
+    log.write_all(&[b'\n'; 9000]).unwrap();
+    let mut world = World::logging_to(log);
     limit(world.pid(), "8000");
     let session = world.session();
     let mut refused = None;

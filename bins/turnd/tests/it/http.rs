@@ -18,6 +18,11 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Starts a daemon below `base` and returns when its first line says where it listens.
     pub(crate) fn start(base: &Path, flags: &[&str]) -> Self {
+        Self::logging(base, flags, Stdio::inherit())
+    }
+
+    /// The same, with its log and its hosts' somewhere else than the test's.
+    pub(crate) fn logging(base: &Path, flags: &[&str], log: Stdio) -> Self {
         let workspace = base.join("workspace");
         std::fs::create_dir_all(&workspace).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_turnd"))
@@ -28,6 +33,7 @@ impl Daemon {
             .args(flags)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(log)
             .spawn()
             .unwrap();
         let mut line = String::new();

@@ -36,6 +36,14 @@ impl World {
         Self::over(tempfile::tempdir().unwrap(), flags.iter().map(ToString::to_string).collect())
     }
 
+    /// A daemon whose log goes to a file.
+    pub(crate) fn logging_to(log: fs::File) -> Self {
+        let base = tempfile::tempdir().unwrap();
+        let daemon = Daemon::logging(base.path(), &[], log.into());
+        let connection = Connection::open(daemon.address);
+        Self { base, flags: Vec::new(), daemon, connection }
+    }
+
     /// The same, where every agent keeps a synced journal, all of them the same.
     pub(crate) fn journaled(flags: &[&str]) -> Self {
         let base = tempfile::tempdir().unwrap();

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use ledger::{AppendError, Durability, Fact, Ledger, Reading, Record, Terminal, dangling, recent_terminals, sidecar};
+use ledger::{
+    AppendError, Durability, Fact, Ledger, Reading, Record, Terminal, Wish, dangling, recent_terminals, sidecar,
+};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use serde_json::Value;
 use turnd_fuzz::{mutate, path, read, split, write};
@@ -23,25 +25,32 @@ fuzz_target!(|input: &[u8]| {
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| { mutate(data, size, max_size, seed) });
 
-/// Every line is a record, blank or dropped; a record is what a strict reader finds in the line, and it survives being
+/// Every line is a record, a wish, blank or dropped; a record and a wish are what a strict reader finds in the line, and they survive being
 /// written again.
 fn check_lines(bytes: &[u8], reading: &Reading) {
     assert_eq!(reading.len_bytes, bytes.len() as u64);
-    let mut records = reading.records.iter();
-    let mut dropped = 0;
+    let (mut records, mut wishes) = (reading.records.iter(), reading.wishes.iter());
+    let (mut passed, mut dropped) = (0, 0);
     for line in bytes.split(|byte| *byte == b'\n') {
-        let parsed = Record::parse(line);
+        let (parsed, wished) = (Record::parse(line), Wish::parse(line));
         if let Some(record) = &parsed {
             assert_eq!(records.next(), Some(record), "records stand in the order of the file");
             assert_eq!(Record::parse(record.to_line().as_bytes()).as_ref(), Some(record));
+            passed += 1;
+        } else if let Some(wish) = &wished {
+            assert_eq!(wishes.next(), Some(&(passed, wish.clone())), "wishes stand in their places");
+            assert_eq!(Wish::parse(wish.to_line().as_bytes()).as_ref(), Some(wish));
         } else if !line.iter().all(|byte| b" \t\r".contains(byte)) {
             dropped += 1;
         }
         if let Ok(value) = serde_json::from_slice(line) {
-            assert_eq!(parsed, plainly(&value), "{}", String::from_utf8_lossy(line));
+            let text = String::from_utf8_lossy(line);
+            let record = plainly(&value);
+            assert_eq!(wished, record.is_none().then(|| plain_wish(&value)).flatten(), "{text}");
+            assert_eq!(parsed, record, "{text}");
         }
     }
-    assert_eq!((records.next(), reading.dropped_lines), (None, dropped));
+    assert_eq!((records.next(), wishes.next(), reading.dropped_lines), (None, None, dropped));
 }
 
 /// The record in a JSON value, as the format describes it.
@@ -57,6 +66,15 @@ fn plainly(value: &Value) -> Option<Record> {
         Fact::Terminal { terminal, code: text("code"), stop_reason: text("stopReason") }
     };
     Some(Record { prompt_id: text("promptId")?, at_ms: number("at")?, fact })
+}
+
+/// The wish in a JSON value that holds no record.
+fn plain_wish(value: &Value) -> Option<Wish> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let number = |key: &str| value.get(key).and_then(Value::as_f64);
+    number("v").filter(|version| *version == 1.0)?;
+    text("state").filter(|state| state == "cancel_requested")?;
+    Some(Wish { prompt_id: text("promptId")?, at_ms: number("at")? })
 }
 
 /// A tail is what a reading of its own bytes gives, the first line left out where it may be cut: the end of the whole.

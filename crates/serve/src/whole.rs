@@ -70,13 +70,14 @@ pub(crate) fn whole(overlay: Option<Ended>, found: Option<Answered>) -> Option<W
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use bridge::Clipped;
     use transcript::TurnResult;
 
     use super::*;
 
-    fn ended(terminal: Terminal, text: Option<(&str, bool)>) -> Ended {
+    /// An ended prompt, with the text that memory has of its answer and whether that was cut.
+    pub(crate) fn ended(terminal: Terminal, text: Option<(&str, bool)>) -> Ended {
         Ended {
             prompt_id: "p".into(),
             prompt_text: None,

@@ -9,7 +9,8 @@ use crate::event::News;
 use crate::turn::Turn;
 
 impl Session {
-    /// Cancels what runs now. A client that means one prompt names it, and comes it after that one's end it does nothing to the next.
+    /// Cancels what runs now. A client that means one prompt names it; a cancel that comes after the end of that one does nothing to
+    /// the next.
     pub(super) fn cancel(&mut self, prompt_id: Option<&str>, by: Option<Arc<str>>, step: &mut Step) {
         if let Err(not_open) = self.open() {
             return step.reply(Reply::NotOpen(not_open));

@@ -6,6 +6,7 @@ use bridge::{Clipped, InputWritten, PromptState};
 use transcript::{Answer, TurnResult, TurnState};
 
 use super::*;
+use crate::whole::tests::ended;
 
 /// What happens while something is read, and what the reading gives.
 ///
@@ -32,7 +33,7 @@ impl AnswerSources for Fake {
         match *self.now.borrow() {
             "run" => TurnView { live: Some(live()), overlay: None },
             "-" => TurnView::default(),
-            word => TurnView { live: None, overlay: Some(ended(completed, Some(word == "cut"))) },
+            word => TurnView { live: None, overlay: Some(ended(completed, Some(("all", word == "cut")))) },
         }
     }
 
@@ -69,22 +70,6 @@ fn live() -> LivePrompt {
         wished_at_ms: None,
         originator: None,
         input_written: InputWritten::Yes,
-    }
-}
-
-fn ended(terminal: Terminal, truncated: Option<bool>) -> Ended {
-    Ended {
-        prompt_id: "p".into(),
-        prompt_text: None,
-        result_text: truncated.map(|truncated| Clipped { text: "all".into(), truncated }),
-        partial_text: None,
-        queued_at_ms: None,
-        started_at_ms: None,
-        ended_at_ms: 5,
-        originator: None,
-        terminal,
-        input_written: None,
-        expiry: None,
     }
 }
 

@@ -15,23 +15,23 @@ use hyper_util::server::graceful::Watcher;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use crate::app::App;
 use crate::caller::Caller;
+use crate::daemon::Daemon;
 use crate::dispatch::answer;
 use crate::limits::{HEAD_BYTES_MAX, WRITE_STALL_MS};
 use crate::socket::Guarded;
 
 /// Answers the requests of one connection until either side is done.
-pub(crate) async fn serve(app: Arc<App>, stream: TcpStream, watcher: Watcher) {
+pub(crate) async fn serve(daemon: Arc<Daemon>, stream: TcpStream, watcher: Watcher) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a socket keeps its delay");
     }
     let caller = Caller::at(stream.peer_addr());
-    let patience = Duration::from_millis(app.options.limits.first_head_ms);
-    let ended = match app.options.tls.clone() {
-        None => converse(app, stream, caller, watcher).await,
+    let patience = Duration::from_millis(daemon.options.limits.first_head_ms);
+    let ended = match daemon.options.tls.clone() {
+        None => converse(daemon, stream, caller, watcher).await,
         Some(tls) => match tls.accept(stream, patience).await {
-            Ok(stream) => converse(app, stream, caller, watcher).await,
+            Ok(stream) => converse(daemon, stream, caller, watcher).await,
             Err(error) => Err(error),
         },
     };
@@ -40,20 +40,20 @@ pub(crate) async fn serve(app: Arc<App>, stream: TcpStream, watcher: Watcher) {
     }
 }
 
-async fn converse<S>(app: Arc<App>, stream: S, caller: Caller, watcher: Watcher) -> io::Result<()>
+async fn converse<S>(daemon: Arc<Daemon>, stream: S, caller: Caller, watcher: Watcher) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let limits = &app.options.limits;
+    let limits = &daemon.options.limits;
     let (first, next) = (Duration::from_millis(limits.first_head_ms), Duration::from_millis(limits.head_ms));
     let heard = Arc::new(AtomicBool::new(false));
-    let stall = Duration::from_millis(app.options.writer_idle_timeout_ms.unwrap_or(WRITE_STALL_MS));
+    let stall = Duration::from_millis(daemon.options.writer_idle_timeout_ms.unwrap_or(WRITE_STALL_MS));
     let stream = Guarded::new(stream, stall).heard_within(first, Arc::clone(&heard));
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(caller);
         heard.store(true, Ordering::Relaxed);
-        let app = Arc::clone(&app);
-        async move { Ok::<_, Infallible>(answer(&app, request).await) }
+        let daemon = Arc::clone(&daemon);
+        async move { Ok::<_, Infallible>(answer(&daemon, request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use bridge::{Kind, Session};
 use tokio::sync::watch;
 
-use crate::app::{App, Slot};
 use crate::desk::{Awaited, Busy, Hold, Shared, outcome};
 use crate::history;
 use crate::identity::fresh_uuid;
 use crate::open::{id_conflict, open};
 use crate::refusal::Refusal;
 use crate::tasks::{blocking, spawn};
+use crate::workspace::{Slot, Workspace};
 
 /// A session and whether it was there before.
 pub(crate) struct Created {
@@ -25,19 +25,19 @@ pub(crate) struct Created {
 ///
 /// # Errors
 /// When it cannot be created.
-pub(crate) async fn shared(app: &Arc<App>) -> Result<Created, Refusal> {
+pub(crate) async fn shared(workspace: &Arc<Workspace>) -> Result<Created, Refusal> {
     enum Step {
         Attach(Session),
         Wait(Awaited<Session>),
         Lead(Awaited<Session>, watch::Sender<Option<Result<Session, Refusal>>>, Slot),
     }
-    let step = app.desk.shared(|shared| match shared {
+    let step = workspace.desk.shared(|shared| match shared {
         Shared::Creating(running) => Ok(Step::Wait(running.clone())),
-        Shared::Live(id) if !app.desk.is_closing(id) && app.bridge.session(id).is_some() => {
-            app.bridge.session(id).map(Step::Attach).ok_or_else(Refusal::internal)
+        Shared::Live(id) if !workspace.desk.is_closing(id) && workspace.bridge.session(id).is_some() => {
+            workspace.bridge.session(id).map(Step::Attach).ok_or_else(Refusal::internal)
         }
         Shared::None | Shared::Live(_) => {
-            let slot = app.slot()?;
+            let slot = workspace.slot()?;
             let (sender, running) = watch::channel(None);
             *shared = Shared::Creating(running.clone());
             Ok(Step::Lead(running, sender, slot))
@@ -47,7 +47,7 @@ pub(crate) async fn shared(app: &Arc<App>) -> Result<Created, Refusal> {
         Step::Attach(session) => Ok(Created { session, attached: true, unclaimed: None }),
         Step::Wait(running) => Ok(Created { session: outcome(running).await?, attached: true, unclaimed: None }),
         Step::Lead(running, sender, slot) => {
-            let leader = Arc::clone(app);
+            let leader = Arc::clone(workspace);
             spawn(async move {
                 let created = create(&leader, &fresh_uuid(), slot).await;
                 leader.desk.shared(|shared| {
@@ -67,14 +67,14 @@ pub(crate) async fn shared(app: &Arc<App>) -> Result<Created, Refusal> {
 ///
 /// # Errors
 /// 409 for an id that exists, and whatever keeps the session from being created.
-pub(crate) async fn thread(app: &Arc<App>, id: Option<String>) -> Result<Created, Refusal> {
+pub(crate) async fn thread(workspace: &Arc<Workspace>, id: Option<String>) -> Result<Created, Refusal> {
     let hold = match &id {
-        Some(id) => Some(reserve(app, id).await?),
+        Some(id) => Some(reserve(workspace, id).await?),
         None => None,
     };
-    let slot = app.slot()?;
+    let slot = workspace.slot()?;
     let (sender, running) = watch::channel(None);
-    let (leader, id) = (Arc::clone(app), id.unwrap_or_else(fresh_uuid));
+    let (leader, id) = (Arc::clone(workspace), id.unwrap_or_else(fresh_uuid));
     spawn(async move {
         let created = create(&leader, &id, slot).await;
         drop(hold);
@@ -84,29 +84,29 @@ pub(crate) async fn thread(app: &Arc<App>, id: Option<String>) -> Result<Created
 }
 
 /// Takes a caller's id, which must be new in memory and on disk.
-async fn reserve(app: &Arc<App>, id: &str) -> Result<Hold, Refusal> {
-    let hold = app.desk.take(id, Busy::Creating).map_err(|busy| match busy {
+async fn reserve(workspace: &Arc<Workspace>, id: &str) -> Result<Hold, Refusal> {
+    let hold = workspace.desk.take(id, Busy::Creating).map_err(|busy| match busy {
         Busy::Restoring { request, .. } => restoring(id, request.action.as_str()),
         Busy::Closing => Refusal::archiving(id),
-        Busy::Creating => id_conflict(app, id, "live"),
+        Busy::Creating => id_conflict(workspace, id, "live"),
     })?;
-    if app.bridge.session(id).is_some() {
-        return Err(id_conflict(app, id, "live"));
+    if workspace.bridge.session(id).is_some() {
+        return Err(id_conflict(workspace, id, "live"));
     }
-    let (reader, session) = (Arc::clone(app), id.to_owned());
+    let (reader, session) = (Arc::clone(workspace), id.to_owned());
     match blocking(move || history::is_persisted(&reader, &session)).await {
         Some(false) => Ok(hold),
-        Some(true) => Err(id_conflict(app, id, "persisted")),
+        Some(true) => Err(id_conflict(workspace, id, "persisted")),
         None => Err(Refusal::internal()),
     }
 }
 
-async fn create(app: &Arc<App>, id: &str, slot: Slot) -> Result<Session, Refusal> {
-    let opened = open(app, id, Kind::New).await?;
+async fn create(workspace: &Arc<Workspace>, id: &str, slot: Slot) -> Result<Session, Refusal> {
+    let opened = open(workspace, id, Kind::New).await?;
     // From here on it is counted as live; the bridge has the last word on the limit.
     drop(slot);
     let session = opened.activate(0);
-    app.watch(&session);
+    workspace.watch(&session);
     Ok(session)
 }
 

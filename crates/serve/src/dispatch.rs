@@ -11,22 +11,25 @@ use bytes::Bytes;
 use hyper::http::request::Parts;
 use hyper::{Method, Request};
 
-use crate::app::App;
 use crate::body::{self, Fields};
 use crate::caller::Caller;
+use crate::daemon::Daemon;
 use crate::identity;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, refuse};
 use crate::router::{Matched, Route};
 use crate::routes;
 use crate::wall::{Passage, mark_allowed};
+use crate::workspace::Workspace;
 
 /// The header that names the calling client.
 pub(crate) const CLIENT_ID: &str = "x-qwen-client-id";
 
 /// A request that reached its route.
 pub(crate) struct Call<'a> {
-    pub(crate) app: &'a Arc<App>,
+    pub(crate) daemon: &'a Arc<Daemon>,
+    /// Where the session of the path is; the primary one for a path that names none, and for a session that is nowhere.
+    pub(crate) workspace: &'a Arc<Workspace>,
     pub(crate) head: &'a Parts,
     pub(crate) fields: Fields<'a>,
     pub(crate) matched: Matched<'a>,
@@ -59,7 +62,7 @@ impl<'a> Call<'a> {
     /// 404 for a session that is not live, 400 for a client that is not registered there.
     pub(crate) fn session_and_client(&self) -> Result<(Session, Option<&'a str>), Refusal> {
         let client = self.client_id()?;
-        let session = self.app.session(&self.session_id())?;
+        let session = self.workspace.session(&self.session_id())?;
         registered(&session, client)?;
         Ok((session, client))
     }
@@ -71,10 +74,10 @@ impl<'a> Call<'a> {
     pub(crate) fn open_session_and_client(&self) -> Result<(Session, Option<&'a str>), Refusal> {
         let client = self.client_id()?;
         let id = self.session_id();
-        if self.app.desk.is_closing(&id) {
+        if self.workspace.desk.is_closing(&id) {
             return Err(Refusal::archiving(&id));
         }
-        let session = self.app.session(&id)?;
+        let session = self.workspace.session(&id)?;
         registered(&session, client)?;
         Ok((session, client))
     }
@@ -92,22 +95,22 @@ pub(crate) fn registered(session: &Session, client: Option<&str>) -> Result<(), 
 }
 
 /// The answer to a request, whatever happens.
-pub(crate) async fn answer<B>(app: &Arc<App>, request: Request<B>) -> Reply
+pub(crate) async fn answer<B>(daemon: &Arc<Daemon>, request: Request<B>) -> Reply
 where
     B: hyper::body::Body<Data = Bytes> + Unpin,
 {
     let (head, body) = request.into_parts();
-    let origin = match app.wall.check(&head) {
+    let origin = match daemon.wall.check(&head) {
         Passage::Pass(origin) => origin,
         Passage::Stop(reply) => return reply,
     };
-    if let Some(mut reply) = app.gate.stop(&head) {
+    if let Some(mut reply) = daemon.gate.stop(&head) {
         if let Some(origin) = &origin {
             mark_allowed(reply.headers_mut(), origin);
         }
         return reply;
     }
-    let outcome = unpanicked(routed(app, &head, body)).await.unwrap_or_else(|| Err(Refusal::internal()));
+    let outcome = unpanicked(routed(daemon, &head, body)).await.unwrap_or_else(|| Err(Refusal::internal()));
     let mut reply = outcome.unwrap_or_else(|refusal| refuse(&refusal));
     if let Some(origin) = &origin {
         mark_allowed(reply.headers_mut(), origin);
@@ -115,15 +118,16 @@ where
     reply
 }
 
-async fn routed<B>(app: &Arc<App>, head: &Parts, body: B) -> Result<Reply, Refusal>
+async fn routed<B>(daemon: &Arc<Daemon>, head: &Parts, body: B) -> Result<Reply, Refusal>
 where
     B: hyper::body::Body<Data = Bytes> + Unpin,
 {
     let reads = head.method == Method::GET || head.method == Method::HEAD;
-    let bytes = if reads { Bytes::new() } else { body::read(&head.headers, body, &app.options.limits).await? };
+    let bytes = if reads { Bytes::new() } else { body::read(&head.headers, body, &daemon.options.limits).await? };
     let fields = body::fields(&bytes)?;
-    let matched = app.router.find(&head.method, head.uri.path())?;
-    let call = Call { app, head, fields, matched };
+    let matched = daemon.router.find(&head.method, head.uri.path())?;
+    let workspace = home(daemon, &matched);
+    let call = Call { daemon, workspace, head, fields, matched };
     match call.matched.route {
         Route::Health => Ok(routes::health::get(&call)),
         Route::Capabilities => Ok(routes::capabilities::get(&call)),
@@ -146,6 +150,12 @@ where
         Route::Vote => routes::permission::vote(&call),
         Route::SessionVote => routes::permission::session_vote(&call),
     }
+}
+
+/// The workspace that a request is about.
+fn home<'d>(daemon: &'d Daemon, matched: &Matched<'_>) -> &'d Arc<Workspace> {
+    let session = matched.session().map(identity::session_id);
+    session.and_then(|session| daemon.home(&session)).unwrap_or_else(|| daemon.primary())
 }
 
 /// What `future` gives, or none when it panicked. The panic's own message is in the log already.

@@ -7,10 +7,10 @@ use ledger::{RECENT_TERMINALS_MAX, RECENT_WINDOW_BYTES, Reading, Record, Termina
 use transcript::Absent;
 use transcript::display::{Bounds, replay_within};
 
-use crate::app::App;
 use crate::clock;
 use crate::refusal::Refusal;
 use crate::wire::{history_truncated, prompt_terminal, replay_frame};
+use crate::workspace::Workspace;
 
 /// The history of a session as a load gives it.
 #[derive(Debug, Default)]
@@ -38,10 +38,10 @@ pub(crate) struct Page {
 ///
 /// # Errors
 /// 404 without a usable transcript of this workspace, 409 for an archived one and for one of two sessions.
-pub(crate) fn check(app: &App, session: &str) -> Result<(), Refusal> {
-    let refusal = match transcript::check(&app.layout.transcript(session), session, &app.options.workspace) {
+pub(crate) fn check(workspace: &Workspace, session: &str) -> Result<(), Refusal> {
+    let refusal = match transcript::check(&workspace.layout.transcript(session), session, &workspace.folder) {
         Ok(()) => return Ok(()),
-        Err(Absent::NoFile) if app.layout.archived_transcript(session).exists() => archived(session),
+        Err(Absent::NoFile) if workspace.layout.archived_transcript(session).exists() => archived(session),
         Err(Absent::NoFile | Absent::NoRecord | Absent::ForeignWorkspace) => Refusal::session_not_found(session),
         Err(absent @ Absent::TwoSessions) => {
             Refusal::conflict("transcript_snapshot_unavailable", absent.to_string()).with("sessionId", session)
@@ -56,17 +56,17 @@ pub(crate) fn check(app: &App, session: &str) -> Result<(), Refusal> {
 }
 
 /// Whether a session of this id has left anything on disk.
-pub(crate) fn is_persisted(app: &App, session: &str) -> bool {
-    let layout = &app.layout;
+pub(crate) fn is_persisted(workspace: &Workspace, session: &str) -> bool {
+    let layout = &workspace.layout;
     let files = [layout.transcript(session), layout.ledger(session), layout.archived_transcript(session)];
     files.iter().any(|path| path.exists())
 }
 
 /// Reads the replay of a session: its last `records_max` records, or as many as fit, numbered behind `beyond`.
-pub(crate) fn replay(app: &App, session: &str, records_max: Option<usize>, beyond: u64) -> History {
-    let bytes_max = app.options.limits.compacted_replay_max_bytes;
+pub(crate) fn replay(workspace: &Workspace, session: &str, records_max: Option<usize>, beyond: u64) -> History {
+    let bytes_max = workspace.options.limits.compacted_replay_max_bytes;
     let bounds = Bounds { bytes_max, records_max: records_max.unwrap_or(usize::MAX) };
-    let shown = match replay_within(&app.layout.transcript(session), bounds) {
+    let shown = match replay_within(&workspace.layout.transcript(session), bounds) {
         Ok(shown) => shown,
         Err(error) => {
             tracing::warn!(session, %error, "transcript cannot be shown");
@@ -89,10 +89,10 @@ pub(crate) fn replay(app: &App, session: &str, records_max: Option<usize>, beyon
 
 /// Judges what a daemon before us left open, once per cold load, and appends what is certain (ledger seed); gives what stays open.
 /// A failure leaves the prompt unknown and the load untouched.
-pub(crate) fn reconcile(app: &App, session_id: &str) -> Vec<Unresolved> {
-    let ledger = app.sink.ledger(session_id);
-    let transcript = app.layout.transcript(session_id);
-    let workspace = &app.options.workspace;
+pub(crate) fn reconcile(workspace: &Workspace, session_id: &str) -> Vec<Unresolved> {
+    let ledger = workspace.sink.ledger(session_id);
+    let transcript = workspace.layout.transcript(session_id);
+    let workspace = &workspace.folder;
     let session = attribution::Session { ledger: &ledger, transcript: &transcript, session_id, workspace };
     let plan = attribution::plan(&session);
     let outcome = plan.apply(&ledger, clock::now_ms());
@@ -116,8 +116,8 @@ pub(crate) fn reconcile(app: &App, session_id: &str) -> Vec<Unresolved> {
 }
 
 /// The ledger's last terminals as raw JSON lines, in file order.
-pub(crate) fn terminals(app: &App, session: &str) -> Vec<String> {
-    match app.sink.ledger(session).read_tail(RECENT_WINDOW_BYTES) {
+pub(crate) fn terminals(workspace: &Workspace, session: &str) -> Vec<String> {
+    match workspace.sink.ledger(session).read_tail(RECENT_WINDOW_BYTES) {
         Ok(reading) => recent(&reading),
         Err(error) => {
             tracing::warn!(session, %error, "ledger cannot be read; its terminals are left out");

@@ -8,7 +8,6 @@
 //!
 //! It does **not** write transcripts, does not talk to agents other than through a host, and reads no environment variable.
 
-mod app;
 mod body;
 mod caller;
 mod chosen;
@@ -16,6 +15,7 @@ mod clock;
 mod connection;
 mod content;
 mod create;
+mod daemon;
 mod desk;
 mod digest;
 mod dispatch;
@@ -57,6 +57,7 @@ mod wall;
 mod whole;
 mod wire;
 mod wiring;
+mod workspace;
 
 pub use bridge::{Mediation, Policy};
 pub use hosts::{HostOrder, HostStarter, HostStreams, ProcessStarter, StartError};

@@ -6,11 +6,11 @@ use bridge::{Kind, OpenError, OpenSession, Opened, Streams};
 use hyper::StatusCode;
 use serde_json::Value;
 
-use crate::app::{App, session_limit};
 use crate::hosts::HostOrder;
 use crate::limits::{LOCK_WAIT_MARGIN_MS, NEW_LOCK_WAIT_MS};
 use crate::options::Mode;
 use crate::refusal::Refusal;
+use crate::workspace::{Workspace, session_limit};
 
 /// JSON-RPC error of an agent that does not know a session.
 const RESOURCE_NOT_FOUND: i64 = -32002;
@@ -19,25 +19,26 @@ const RESOURCE_NOT_FOUND: i64 = -32002;
 ///
 /// # Errors
 /// As HTTP says it: 409 for a session that somebody else writes, 502 for an agent that does not work, 504 for one that is slow.
-pub(crate) async fn open(app: &Arc<App>, session: &str, kind: Kind) -> Result<Opened, Refusal> {
-    let streams = app.hosts.start(&order(app, session, kind)).map_err(|error| unavailable(&error.to_string()))?;
+pub(crate) async fn open(workspace: &Arc<Workspace>, session: &str, kind: Kind) -> Result<Opened, Refusal> {
+    let streams =
+        workspace.hosts.start(&order(workspace, session, kind)).map_err(|error| unavailable(&error.to_string()))?;
     let request = OpenSession {
         session_id: session.to_owned(),
-        workspace_cwd: app.workspace.clone(),
+        workspace_cwd: workspace.cwd.clone(),
         kind,
-        same_id: app.options.mode == Mode::Native,
+        same_id: workspace.options.mode == Mode::Native,
     };
     let streams = Streams { reader: streams.reader, writer: streams.writer };
-    app.bridge.open(request, streams).await.map_err(|error| refused(app, session, &error))
+    workspace.bridge.open(request, streams).await.map_err(|error| refused(workspace, session, &error))
 }
 
-fn order(app: &App, session: &str, kind: Kind) -> HostOrder {
-    let options = &app.options;
+fn order(workspace: &Workspace, session: &str, kind: Kind) -> HostOrder {
+    let options = &workspace.options;
     HostOrder {
         session_id: session.to_owned(),
         mode: options.mode,
-        transcript: app.layout.transcript(session),
-        workspace: options.workspace.clone(),
+        transcript: workspace.layout.transcript(session),
+        workspace: workspace.folder.clone(),
         linger_ms: options.linger_ms,
         lock_wait_ms: match kind {
             Kind::New => NEW_LOCK_WAIT_MS,
@@ -59,10 +60,10 @@ fn unavailable(cause: &str) -> Refusal {
     Refusal::new(StatusCode::BAD_GATEWAY, "agent_unavailable", "The agent could not be started").with("details", cause)
 }
 
-fn refused(app: &App, session: &str, error: &OpenError) -> Refusal {
+fn refused(workspace: &Workspace, session: &str, error: &OpenError) -> Refusal {
     match error {
         OpenError::SessionLimit { limit } => session_limit(*limit),
-        OpenError::InUse => id_conflict(app, session, "live"),
+        OpenError::InUse => id_conflict(workspace, session, "live"),
         OpenError::ShuttingDown => {
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "daemon_draining", "Daemon is shutting down").retry_later()
         }
@@ -152,12 +153,12 @@ fn still_written(session: &str, pid: Option<u64>) -> String {
 }
 
 /// 409 for a caller's id that exists already.
-pub(crate) fn id_conflict(app: &App, session: &str, conflict: &'static str) -> Refusal {
+pub(crate) fn id_conflict(workspace: &Workspace, session: &str, conflict: &'static str) -> Refusal {
     let message = format!("Session \"{session}\" already exists or is being created.");
     Refusal::conflict("session_id_conflict", message)
         .with("sessionId", session)
         .with("conflict", conflict)
-        .with("liveWorkspaceCwd", app.workspace.as_str())
+        .with("liveWorkspaceCwd", workspace.cwd.as_str())
 }
 
 #[cfg(test)]

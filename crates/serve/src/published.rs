@@ -5,20 +5,20 @@ use bridge::limits::CODE_UNITS_MAX;
 use bridge::{Clipped, FlushOrigin, Session};
 use transcript::{TurnResult, TurnState};
 
-use crate::app::App;
 use crate::turn_status::message_of;
+use crate::workspace::Workspace;
 
 /// What an agent's cancelled turn stops with.
 const CANCELLED: &str = "cancelled";
 
 /// The record as polls may show it. While the session remembers the prompt it is the record itself, since memory decides then.
 /// Blocks: it may read the ledger.
-pub(crate) fn published(app: &App, session: &Session, record: TurnResult) -> TurnResult {
+pub(crate) fn published(workspace: &Workspace, session: &Session, record: TurnResult) -> TurnResult {
     let remembered = session.turn(Some(&record.prompt_id)).overlay.is_some();
     if remembered || record.state == TurnState::Cancelled {
         return record;
     }
-    match app.sink.ledger(session.id()).read() {
+    match workspace.sink.ledger(session.id()).read() {
         Ok(reading) => with_formal_terminal(record, &reading.records),
         Err(_) => record,
     }

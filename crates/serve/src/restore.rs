@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bridge::{Kind, Session};
 use tokio::sync::watch;
 
-use crate::app::{App, Slot};
 use crate::clock::now_ms;
 use crate::desk::{Action, Busy, Hold, RestoreRequest, outcome};
 use crate::history::{self, History};
@@ -14,6 +13,7 @@ use crate::limits::EVENTS_PER_MS_MAX;
 use crate::open::{id_conflict, open};
 use crate::refusal::Refusal;
 use crate::tasks::{blocking, spawn};
+use crate::workspace::{Slot, Workspace};
 
 /// A session that was brought back.
 pub(crate) struct Restoration {
@@ -48,11 +48,11 @@ impl Joined {
 ///
 /// # Errors
 /// See the wire rules, section 7.5.
-pub(crate) async fn restore(app: &Arc<App>, id: &str, request: RestoreRequest) -> Result<Joined, Refusal> {
+pub(crate) async fn restore(workspace: &Arc<Workspace>, id: &str, request: RestoreRequest) -> Result<Joined, Refusal> {
     loop {
-        match app.desk.busy(id) {
+        match workspace.desk.busy(id) {
             Some(Busy::Closing) => return Err(Refusal::archiving(id)),
-            Some(Busy::Creating) => return Err(id_conflict(app, id, "live")),
+            Some(Busy::Creating) => return Err(id_conflict(workspace, id, "live")),
             Some(Busy::Restoring { request: active, outcome: running }) if active == request => {
                 return Ok(Joined::Attached(outcome(running).await?.session.clone()));
             }
@@ -61,22 +61,22 @@ pub(crate) async fn restore(app: &Arc<App>, id: &str, request: RestoreRequest) -
             }
             None => {}
         }
-        if let Some(session) = app.bridge.session(id) {
+        if let Some(session) = workspace.bridge.session(id) {
             return Ok(Joined::Attached(session));
         }
         if !is_file_id(id) {
             return Err(Refusal::session_not_found(id));
         }
-        let slot = app.slot()?;
+        let slot = workspace.slot()?;
         let (sender, running) = watch::channel(None);
         let busy = Busy::Restoring { request: request.clone(), outcome: running.clone() };
-        let Ok(hold) = app.desk.take(id, busy) else { continue };
-        if app.bridge.session(id).is_some() {
+        let Ok(hold) = workspace.desk.take(id, busy) else { continue };
+        if workspace.bridge.session(id).is_some() {
             continue;
         }
-        let (app, id) = (Arc::clone(app), id.to_owned());
+        let (workspace, id) = (Arc::clone(workspace), id.to_owned());
         spawn(async move {
-            let restored = run(&app, &id, &request, slot, hold).await;
+            let restored = run(&workspace, &id, &request, slot, hold).await;
             sender.send_replace(Some(restored));
         });
         return outcome(running).await.map(Joined::Restored);
@@ -86,19 +86,19 @@ pub(crate) async fn restore(app: &Arc<App>, id: &str, request: RestoreRequest) -
 /// One cold restore. The agent is there before the ledger is judged, so that nobody else writes the transcript meanwhile; the
 /// session is live only afterwards, so that no prompt of ours can slip in between.
 async fn run(
-    app: &Arc<App>,
+    workspace: &Arc<Workspace>,
     id: &str,
     request: &RestoreRequest,
     slot: Slot,
     hold: Hold,
 ) -> Result<Arc<Restoration>, Refusal> {
-    let (reader, session) = (Arc::clone(app), id.to_owned());
+    let (reader, session) = (Arc::clone(workspace), id.to_owned());
     blocking(move || history::check(&reader, &session)).await.unwrap_or_else(|| Err(Refusal::internal()))?;
-    let opened = open(app, id, Kind::Restore).await?;
+    let opened = open(workspace, id, Kind::Restore).await?;
     let beyond = beyond_earlier_lives(now_ms());
     let history = match request.action {
         Action::Load => {
-            let (reader, session, records_max) = (Arc::clone(app), id.to_owned(), request.records_max);
+            let (reader, session, records_max) = (Arc::clone(workspace), id.to_owned(), request.records_max);
             let read = move || {
                 let unresolved = history::reconcile(&reader, &session);
                 History { unresolved, ..history::replay(&reader, &session, records_max, beyond) }
@@ -112,9 +112,9 @@ async fn run(
     drop(slot);
     let session = opened.activate(last_event_id);
     if request.action == Action::Load {
-        app.restored.keep(id, Arc::clone(&history));
+        workspace.restored.keep(id, Arc::clone(&history));
     }
-    app.watch(&session);
+    workspace.watch(&session);
     drop(hold);
     Ok(Arc::new(Restoration { session, history, memory, last_event_id }))
 }

@@ -58,6 +58,11 @@ impl Matched<'_> {
         &self.first
     }
 
+    /// The session that the path names; none on routes that are about no session.
+    pub(crate) fn session(&self) -> Option<&str> {
+        (self.route != Route::Vote && !self.first.is_empty()).then_some(&*self.first)
+    }
+
     /// The second parameter: a prompt id or a request id.
     pub(crate) fn second(&self) -> &str {
         &self.second

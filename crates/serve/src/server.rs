@@ -14,9 +14,9 @@ use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use transcript::{LockError, Owner, SessionLock};
 
-use crate::app::App;
 use crate::clock::now_ms;
 use crate::connection;
+use crate::daemon::Daemon;
 use crate::hosts::{HostStarter, ProcessStarter};
 use crate::layout::Layout;
 use crate::limits::{ACCEPT_BACKOFF_MS, DRAIN_MS, HELD_RETRY_MS, STORE_LOOK_MS, STORE_LOOKS};
@@ -44,7 +44,7 @@ pub enum ServeError {
 /// A daemon that has its store and may be called; nobody is answered before it runs.
 pub struct Server {
     listener: TcpListener,
-    app: Arc<App>,
+    daemon: Arc<Daemon>,
     permits: Arc<Semaphore>,
     /// Held until the end: one daemon a workspace of a store.
     _store: SessionLock,
@@ -73,8 +73,8 @@ impl Server {
         let lock = Layout::new(&options.store, &options.workspace).daemon_lock();
         let store = take_store(&lock).await.map_err(ServeError::Store)?;
         let permits = Arc::new(Semaphore::new(options.limits.max_connections));
-        let app = Arc::new(App::new(options, hosts, address).map_err(ServeError::Routes)?);
-        Ok(Self { listener, app, permits, _store: store })
+        let daemon = Arc::new(Daemon::new(options, hosts, address).map_err(ServeError::Routes)?);
+        Ok(Self { listener, daemon, permits, _store: store })
     }
 
     /// Serves until `shutdown` resolves.
@@ -82,7 +82,7 @@ impl Server {
     /// At the end nothing new is accepted, every unfinished prompt ends as `daemon_shutdown` on disk and towards its readers,
     /// hosts are told, and what is still open gets a bounded time to finish.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { listener, app, permits, _store } = self;
+        let Self { listener, daemon, permits, _store } = self;
         let connections = GracefulShutdown::new();
         let mut retry = interval(Duration::from_millis(HELD_RETRY_MS));
         retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -91,15 +91,14 @@ impl Server {
             tokio::select! {
                 () = &mut shutdown => break,
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => admit(&app, &connections, &permits, stream),
+                    Ok((stream, _)) => admit(&daemon, &connections, &permits, stream),
                     Err(error) => back_off(&error).await,
                 },
-                _ = retry.tick() => app.sink.retry_held(),
+                _ = retry.tick() => daemon.retry_held(),
             }
         }
         drop(listener);
-        app.bridge.shutdown().await;
-        app.sink.retry_held();
+        daemon.shutdown().await;
         if timeout(Duration::from_millis(DRAIN_MS), connections.shutdown()).await.is_err() {
             tracing::info!("connections were still open at the end");
         }
@@ -133,18 +132,18 @@ async fn back_off(error: &io::Error) {
 }
 
 /// Gives a connection a task of its own. Nothing of it is waited for here, a handshake neither.
-fn admit(app: &Arc<App>, connections: &GracefulShutdown, permits: &Arc<Semaphore>, stream: TcpStream) {
+fn admit(daemon: &Arc<Daemon>, connections: &GracefulShutdown, permits: &Arc<Semaphore>, stream: TcpStream) {
     let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
         // Somebody who expects TLS hears nothing that he understands, and that it is over.
-        if app.options.tls.is_none() {
+        if daemon.options.tls.is_none() {
             // What does not fit into its buffer at once it does not hear; it is one of too many.
             let _ = stream.try_write(TOO_MANY);
         }
         return;
     };
-    let (app, watcher) = (Arc::clone(app), connections.watcher());
+    let (daemon, watcher) = (Arc::clone(daemon), connections.watcher());
     spawn(async move {
-        connection::serve(app, stream, watcher).await;
+        connection::serve(daemon, stream, watcher).await;
         drop(permit);
     });
 }

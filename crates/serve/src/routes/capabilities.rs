@@ -38,14 +38,14 @@ const TAGS: &[&str] = &[
 ];
 
 pub(crate) fn get(call: &Call<'_>) -> Reply {
-    let options = &call.app.options;
+    let options = &call.daemon.options;
     let limits = &options.limits;
     let mut tags = TAGS.to_vec();
     tags.extend(options.require_auth.then_some("require_auth"));
     tags.extend(options.rates.map(|_| "rate_limit"));
     tags.extend((!options.allow_origins.is_empty()).then_some("allow_origin"));
     tags.extend(options.writer_idle_timeout_ms.map(|_| "writer_idle_timeout"));
-    let workspace = &call.app.workspace;
+    let workspace = &call.daemon.primary().cwd;
     ok(&json!({
         "v": 1,
         "protocolVersions": { "current": "v1", "supported": ["v1"] },

@@ -23,7 +23,7 @@ const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 const UNREADABLE: &str = "";
 
 pub(crate) fn subscribe(call: &Call<'_>) -> Result<Reply, Refusal> {
-    let session = call.app.session(&call.session_id())?;
+    let session = call.workspace.session(&call.session_id())?;
     let max_queued = max_queued(call)?;
     let cursor = cursor(&call.head.headers);
     let how = Subscribe { cursor, epoch: epoch(&call.head.headers), max_queued };
@@ -105,7 +105,7 @@ fn snapshot(call: &Call<'_>, session: &Session) -> String {
         "sessionId": session.id(),
         "currentModelId": state["models"]["currentModelId"],
         "currentApprovalMode": state["modes"]["currentModeId"],
-        "recordingDegraded": call.app.sink.degraded(),
+        "recordingDegraded": call.workspace.sink.degraded(),
     });
     synthetic_frame("session_snapshot", &data, now_ms())
 }

@@ -12,9 +12,10 @@ use crate::reply::{Reply, json, raw_json};
 const OK: &[u8] = br#"{"status":"ok"}"#;
 
 pub(crate) fn get(call: &Call<'_>) -> Reply {
-    let sink = &call.app.sink;
-    if sink.degraded() {
-        let body = json!({ "status": "degraded", "reason": "ledger_unwritable", "failedAppends": sink.failures() });
+    let sinks = || call.daemon.workspaces().map(|workspace| &workspace.sink);
+    if sinks().any(|sink| sink.degraded()) {
+        let failures: u64 = sinks().map(|sink| sink.failures()).sum();
+        let body = json!({ "status": "degraded", "reason": "ledger_unwritable", "failedAppends": failures });
         return json(StatusCode::SERVICE_UNAVAILABLE, &body);
     }
     match query::value(call.head.uri.query(), "deep").as_deref() {
@@ -24,13 +25,13 @@ pub(crate) fn get(call: &Call<'_>) -> Reply {
 }
 
 fn deep(call: &Call<'_>) -> Value {
-    let statuses: Vec<_> = call.app.bridge.sessions().iter().map(bridge::Session::status).collect();
+    let statuses: Vec<_> = call.daemon.sessions().iter().map(bridge::Session::status).collect();
     let count = |of: fn(&bridge::Status) -> usize| statuses.iter().map(of).sum::<usize>();
     let active = statuses.iter().filter(|status| status.has_active_prompt).count();
     let last = statuses.iter().map(|status| status.active_at_ms).max();
     let mut body = json!({
         "status": "ok",
-        "workspaceCount": 1,
+        "workspaceCount": call.daemon.workspaces().count(),
         "sessions": statuses.len(),
         "pendingPermissions": count(|status| status.pending_permissions.len()),
         "activePrompts": active,
@@ -40,7 +41,7 @@ fn deep(call: &Call<'_>) -> Value {
         "connectedClients": count(|status| status.subscriber_count),
         "channelAlive": true,
     });
-    if let Some(hits) = call.app.gate.hits() {
+    if let Some(hits) = call.daemon.gate.hits() {
         body["rateLimitHits"] = hits.into();
     }
     if let Some(last) = last {

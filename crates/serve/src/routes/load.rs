@@ -39,9 +39,9 @@ pub(crate) async fn resume(call: &Call<'_>) -> Result<Reply, Refusal> {
 
 async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
     let client = call.client_id()?;
-    let request = request(&call.fields, &call.app.workspace, action)?;
+    let request = request(&call.fields, &call.workspace.cwd, action)?;
     let id = call.session_id();
-    let joined = restore(call.app, &id, request).await?;
+    let joined = restore(call.workspace, &id, request).await?;
     let session = joined.session();
     // The cursor is the one behind what is shown, however long the rest takes.
     let (replay, attached, memory, last_event_id) = match &joined {
@@ -63,7 +63,7 @@ async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
     // An earlier life's prompt stays open until the next cold load, so whoever attaches is told the same.
     let history = match &joined {
         Joined::Restored(restoration) => Some(Arc::clone(&restoration.history)),
-        Joined::Attached(session) => call.app.restored.get(session.id()),
+        Joined::Attached(session) => call.workspace.restored.get(session.id()),
     };
     let history = history.filter(|_| action == Action::Load);
     let unresolved_prompts = history.iter().flat_map(|history| &history.unresolved).map(wire::Unresolved::new);
@@ -117,9 +117,9 @@ fn cold(history: &History) -> Replay<'_> {
 
 /// What happened before the caller came: the history of the load, then the events since.
 fn attach(call: &Call<'_>, session: &Session, recent: &Recent) -> Replay<'static> {
-    let history = call.app.restored.get(session.id()).unwrap_or_default();
+    let history = call.workspace.restored.get(session.id()).unwrap_or_default();
     let events: Vec<String> = recent.events.iter().filter_map(text).collect();
-    let bytes_max = call.app.options.limits.compacted_replay_max_bytes;
+    let bytes_max = call.workspace.options.limits.compacted_replay_max_bytes;
     let missing = Missing { before: u64::from(history.gap.is_some()), forgotten: recent.forgotten };
     let journal = journal::split(&history.frames, events, missing, bytes_max);
     Replay {
@@ -149,8 +149,8 @@ fn raw(frame: String) -> Option<Box<RawValue>> {
 }
 
 async fn terminals(call: &Call<'_>, session: &Session) -> Vec<Box<RawValue>> {
-    let (app, id) = (Arc::clone(call.app), session.id().to_owned());
-    let lines = blocking(move || history::terminals(&app, &id)).await.unwrap_or_default();
+    let (workspace, id) = (Arc::clone(call.workspace), session.id().to_owned());
+    let lines = blocking(move || history::terminals(&workspace, &id)).await.unwrap_or_default();
     lines.into_iter().filter_map(raw).collect()
 }
 

@@ -1,5 +1,7 @@
 //! Votes on what an agent asks (wire rules, section 12.2).
 
+use std::sync::Arc;
+
 use bridge::{Forbidden, Resolution, Session, Vote, VoteOutcome};
 use hyper::StatusCode;
 use serde::Deserialize;
@@ -9,6 +11,7 @@ use crate::dispatch::{Call, registered};
 use crate::refusal::Refusal;
 use crate::reply::{Reply, ok};
 use crate::wire;
+use crate::workspace::Workspace;
 
 /// The body of a vote, as far as it decides.
 #[derive(Deserialize)]
@@ -27,7 +30,8 @@ pub(crate) fn vote(call: &Call<'_>) -> Result<Reply, Refusal> {
     let vote = parsed(call)?;
     let request = call.matched.id();
     let about = About { session: None, request };
-    let session = call.app.bridge.session_of_permission(request).ok_or_else(|| about.unknown())?;
+    let asked = |workspace: &Arc<Workspace>| workspace.bridge.session_of_permission(request);
+    let session = call.daemon.workspaces().find_map(asked).ok_or_else(|| about.unknown())?;
     registered(&session, client)?;
     about.answer(session.vote(request, &vote, &call.voter(client)), &session, &vote)
 }
@@ -36,7 +40,7 @@ pub(crate) fn vote(call: &Call<'_>) -> Result<Reply, Refusal> {
 pub(crate) fn session_vote(call: &Call<'_>) -> Result<Reply, Refusal> {
     let client = call.client_id()?;
     let vote = parsed(call)?;
-    let session = call.app.session(&call.session_id())?;
+    let session = call.workspace.session(&call.session_id())?;
     registered(&session, client)?;
     let request = call.matched.second();
     let about = About { session: Some(session.id()), request };

@@ -21,8 +21,8 @@ pub(crate) async fn admit(call: &Call<'_>) -> Result<Reply, Refusal> {
     let mut content = content::parse(&call.fields)?;
     content.prompt_id = idempotency::chosen_id(content.prompt_id, &call.head.headers)?;
     let id = call.session_id();
-    let is_closing = call.app.desk.is_closing(&id);
-    let session = match call.app.session(&id) {
+    let is_closing = call.workspace.desk.is_closing(&id);
+    let session = match call.workspace.session(&id) {
         Err(_) if is_closing => return Err(Refusal::archiving(&id)),
         session => session?,
     };
@@ -38,14 +38,14 @@ pub(crate) async fn admit(call: &Call<'_>) -> Result<Reply, Refusal> {
     if is_closing {
         return Err(Refusal::archiving(&id));
     }
-    if !call.app.sink.has_room(&id) {
+    if !call.workspace.sink.has_room(&id) {
         return Err(no_room());
     }
     match chosen {
         Some(prompt_id) => admit_once(call, &session, &prompt_id, prompt),
         None => match session.admit(prompt) {
             Ok(receipt) => {
-                call.app.chosen.note(&id, &receipt.prompt_id);
+                call.workspace.chosen.note(&id, &receipt.prompt_id);
                 Ok(accepted(&receipt, false))
             }
             Err(error) => Err(refused(&id, error)),
@@ -60,10 +60,10 @@ async fn replayed(
     prompt_id: &str,
     prompt: &Prompt,
 ) -> Result<Option<Reply>, Refusal> {
-    let chosen = &call.app.chosen;
+    let chosen = &call.workspace.chosen;
     if !chosen.is_loaded(session.id()) {
-        let (app, id) = (Arc::clone(call.app), session.id().to_owned());
-        let loaded = blocking(move || app.chosen.load(&id, &app.sink.ledger(&id))).await;
+        let (workspace, id) = (Arc::clone(call.workspace), session.id().to_owned());
+        let loaded = blocking(move || workspace.chosen.load(&id, &workspace.sink.ledger(&id))).await;
         loaded.ok_or_else(Refusal::internal)?.map_err(|error| unreadable(session.id(), &error))?;
     }
     match chosen.known(session.id(), prompt_id, fingerprint_of(prompt)) {
@@ -78,7 +78,7 @@ fn admit_once(call: &Call<'_>, session: &Session, prompt_id: &str, prompt: Promp
         return Err(id_conflict(session.id(), prompt_id));
     }
     let fingerprint = fingerprint_of(&prompt);
-    match call.app.chosen.once(session.id(), prompt_id, fingerprint, || session.admit(prompt)) {
+    match call.workspace.chosen.once(session.id(), prompt_id, fingerprint, || session.admit(prompt)) {
         Ok(once) => Ok(answered(session, prompt_id, once)),
         // The bridge knows it from a life of the session that we did not see: from its overlay.
         Err(OnceError::Refused(AdmitError::Known { first, same_content: true })) => Ok(accepted(&first, true)),
@@ -112,9 +112,9 @@ fn not_admitted(session: &Session, prompt_id: &str, error: OnceError) -> Refusal
 
 /// Whether another live session knows a prompt of this id, also one whose id the daemon made.
 fn is_taken_elsewhere(call: &Call<'_>, session: &Session, prompt_id: &str) -> bool {
-    call.app.bridge.sessions().iter().filter(|other| other.id() != session.id()).any(|other| {
+    call.workspace.bridge.sessions().iter().filter(|other| other.id() != session.id()).any(|other| {
         let view = other.turn(Some(prompt_id));
-        view.live.is_some() || view.overlay.is_some() || call.app.chosen.is_taken(other.id(), prompt_id)
+        view.live.is_some() || view.overlay.is_some() || call.workspace.chosen.is_taken(other.id(), prompt_id)
     })
 }
 
@@ -149,8 +149,8 @@ fn prompt(call: &Call<'_>, session: &Session, client: Option<&str>, content: Con
         originator: client.map(str::to_owned),
         extra: content.extra,
         retry,
-        deadline_ms: shorter(content.deadline_ms, call.app.options.prompt_deadline_ms),
-        run_deadline_ms: shorter(content.run_deadline_ms, call.app.options.prompt_run_deadline_ms),
+        deadline_ms: shorter(content.deadline_ms, call.workspace.options.prompt_deadline_ms),
+        run_deadline_ms: shorter(content.run_deadline_ms, call.workspace.options.prompt_run_deadline_ms),
     }
 }
 

@@ -14,7 +14,6 @@ use hyper::{HeaderMap, Method, Response, StatusCode};
 use tokio::sync::mpsc;
 use transcript::{Answered, Recorded};
 
-use crate::app::App;
 use crate::digest::Digest;
 use crate::dispatch::Call;
 use crate::limits::{ANSWER_CHUNK_BYTES, ANSWER_CHUNKS};
@@ -27,6 +26,7 @@ use crate::reply::{Body, Reply, refuse};
 use crate::routes::turns::read_ledger;
 use crate::tasks::{blocking, spawn};
 use crate::whole::{Gone, Whole};
+use crate::workspace::Workspace;
 
 /// The digest of the whole text (RFC 9530).
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
@@ -46,7 +46,7 @@ pub(crate) async fn get(call: &Call<'_>) -> Result<Reply, Refusal> {
     let partial = asks_for_partial(call)?;
     let (session, _) = call.session_and_client()?;
     let prompt = call.matched.second();
-    let files = Files { app: call.app, session: &session, prompt };
+    let files = Files { workspace: call.workspace, session: &session, prompt };
     let whole = match whole_answer(&files).await? {
         FoundAnswer::Live(live) => return Err(not_settled(&session, &live)),
         FoundAnswer::Nothing => return Err(Refusal::prompt_not_found(session.id(), prompt)),
@@ -78,7 +78,7 @@ fn asks_for_partial(call: &Call<'_>) -> Result<bool, Refusal> {
 
 /// A prompt of a live session, and the session's files.
 struct Files<'a> {
-    app: &'a Arc<App>,
+    workspace: &'a Arc<Workspace>,
     session: &'a Session,
     prompt: &'a str,
 }
@@ -89,11 +89,11 @@ impl AnswerSources for Files<'_> {
     }
 
     async fn answered(&self) -> Result<Option<Answered>, Refusal> {
-        let (app, session, prompt) = (Arc::clone(self.app), self.session.clone(), self.prompt.to_owned());
+        let (workspace, session, prompt) = (Arc::clone(self.workspace), self.session.clone(), self.prompt.to_owned());
         let find = move || {
-            let path = app.layout.transcript(session.id());
-            let found = app.recalled.find(session.id(), &prompt, &path)?;
-            Ok(found.map(|found| Answered { result: published(&app, &session, found.result), ..found }))
+            let path = workspace.layout.transcript(session.id());
+            let found = workspace.recalled.find(session.id(), &prompt, &path)?;
+            Ok(found.map(|found| Answered { result: published(&workspace, &session, found.result), ..found }))
         };
         let found = blocking(find).await.ok_or_else(Refusal::internal)?;
         found.map_err(|error| {
@@ -103,7 +103,7 @@ impl AnswerSources for Files<'_> {
     }
 
     async fn ledger(&self) -> Option<Ended> {
-        read_ledger(self.app, self.session, self.prompt).await
+        read_ledger(self.workspace, self.session, self.prompt).await
     }
 }
 
@@ -125,8 +125,9 @@ enum Source {
 }
 
 async fn recorded(call: &Call<'_>, session: &Session, answer: Recorded) -> Result<Text, Refusal> {
-    let (app, id, prompt) = (Arc::clone(call.app), session.id().to_owned(), call.matched.second().to_owned());
-    let work = move || app.digests.of(&id, &prompt, &answer).map(|digest| (answer, digest));
+    let (workspace, id, prompt) =
+        (Arc::clone(call.workspace), session.id().to_owned(), call.matched.second().to_owned());
+    let work = move || workspace.digests.of(&id, &prompt, &answer).map(|digest| (answer, digest));
     match blocking(work).await.ok_or_else(Refusal::internal)? {
         Ok((answer, Some(digest))) => Ok(Text { bytes: answer.bytes(), source: Source::Transcript(answer), digest }),
         Ok((_, None)) => Err(changed(session)),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bridge::{CloseError, Session, Subscribe};
 use serde_json::{Value, json};
 
-use crate::app::App;
 use crate::body::text;
 use crate::clock::iso;
 use crate::create;
@@ -17,6 +16,7 @@ use crate::reply::{Reply, no_content, ok};
 use crate::requests::{approval_mode, check_source, workspace};
 use crate::tasks::spawn;
 use crate::wire;
+use crate::workspace::Workspace;
 
 /// Why a client's close ended a session, as its last event says.
 const CLIENT_CLOSE: &str = "client_close";
@@ -27,7 +27,7 @@ const LAST_CLIENT_DETACHED: &str = "last_client_detached";
 pub(crate) async fn create(call: &Call<'_>) -> Result<Reply, Refusal> {
     let client = call.client_id()?;
     let fields = &call.fields;
-    workspace(fields, &call.app.workspace)?;
+    workspace(fields, &call.workspace.cwd)?;
     let scope = text(fields, "sessionScope").ok().flatten();
     let single = match (fields.contains_key("sessionScope"), scope.as_deref()) {
         (false, _) | (true, Some("single")) => true,
@@ -41,8 +41,8 @@ pub(crate) async fn create(call: &Call<'_>) -> Result<Reply, Refusal> {
     approval_mode(fields)?;
     check_source(fields)?;
     let created = match id {
-        None if single => create::shared(call.app).await?,
-        id => create::thread(call.app, id).await?,
+        None if single => create::shared(call.workspace).await?,
+        id => create::thread(call.workspace, id).await?,
     };
     let session = &created.session;
     let client_id = session.register(client);
@@ -73,7 +73,7 @@ fn session_id(call: &Call<'_>) -> Result<Option<String>, Refusal> {
 
 /// `GET /session/:id/status`.
 pub(crate) fn status(call: &Call<'_>) -> Result<Reply, Refusal> {
-    let session = call.app.session(&call.session_id())?;
+    let session = call.workspace.session(&call.session_id())?;
     Ok(ok(&wire::status(session.id(), session.workspace_cwd(), &session.status())))
 }
 
@@ -90,19 +90,19 @@ pub(crate) fn heartbeat(call: &Call<'_>) -> Result<Reply, Refusal> {
 
 /// `POST /session/:id/detach`: always 204. The last one to go takes an idle session with it, and a busy one as soon as it is idle.
 pub(crate) fn detach(call: &Call<'_>) -> Result<Reply, Refusal> {
-    let Some(session) = call.app.bridge.session(&call.session_id()) else { return Ok(no_content()) };
+    let Some(session) = call.workspace.bridge.session(&call.session_id()) else { return Ok(no_content()) };
     let Ok(Some(client)) = call.client_id() else { return Ok(no_content()) };
     let left = session.detach(Some(client));
     if left.client_count == 0 && left.subscriber_count == 0 {
-        let app = Arc::clone(call.app);
-        spawn(async move { close_when_unused(&app, session).await });
+        let workspace = Arc::clone(call.workspace);
+        spawn(async move { close_when_unused(&workspace, session).await });
     }
     Ok(no_content())
 }
 
 /// Closes a session that nobody is registered on and nobody reads, once its prompts are over.
-async fn close_when_unused(app: &Arc<App>, session: Session) {
-    let Some(_leaving) = app.desk.leave(session.id()) else { return };
+async fn close_when_unused(workspace: &Arc<Workspace>, session: Session) {
+    let Some(_leaving) = workspace.desk.leave(session.id()) else { return };
     {
         let Ok(mut events) = session.subscribe(&Subscribe::default()) else { return };
         while session.status().has_active_prompt {
@@ -114,7 +114,7 @@ async fn close_when_unused(app: &Arc<App>, session: Session) {
     let status = session.status();
     if status.client_count == 0 && status.subscriber_count == 0 && !status.has_active_prompt {
         // Whoever closes it meanwhile does the same.
-        let _ = spawn_close(app, &session, LAST_CLIENT_DETACHED, None);
+        let _ = spawn_close(workspace, &session, LAST_CLIENT_DETACHED, None);
     }
 }
 
@@ -122,12 +122,12 @@ async fn close_when_unused(app: &Arc<App>, session: Session) {
 pub(crate) async fn close(call: &Call<'_>) -> Result<Reply, Refusal> {
     let client = call.client_id()?;
     let id = call.session_id();
-    if let Some(busy) = call.app.desk.busy(&id) {
+    if let Some(busy) = call.workspace.desk.busy(&id) {
         return Err(Refusal::in_transition(&id, busy.as_str()));
     }
-    let session = call.app.session(&id)?;
+    let session = call.workspace.session(&id)?;
     registered(&session, client)?;
-    let closing = spawn_close(call.app, &session, CLIENT_CLOSE, client).ok_or_else(|| Refusal::archiving(&id))?;
+    let closing = spawn_close(call.workspace, &session, CLIENT_CLOSE, client).ok_or_else(|| Refusal::archiving(&id))?;
     match closing.await {
         Ok(Ok(())) => Ok(no_content()),
         Ok(Err(CloseError::Closing)) => Err(Refusal::archiving(&id)),
@@ -138,12 +138,12 @@ pub(crate) async fn close(call: &Call<'_>) -> Result<Reply, Refusal> {
 
 /// Closes a session in a task of its own, its id fenced meanwhile. None when its id is in transition already.
 fn spawn_close(
-    app: &Arc<App>,
+    workspace: &Arc<Workspace>,
     session: &Session,
     reason: &'static str,
     by: Option<&str>,
 ) -> Option<tokio::task::JoinHandle<Result<(), CloseError>>> {
-    let hold = app.desk.take(session.id(), Busy::Closing).ok()?;
+    let hold = workspace.desk.take(session.id(), Busy::Closing).ok()?;
     let (session, by) = (session.clone(), by.map(str::to_owned));
     Some(spawn(async move {
         let outcome = session.close(reason, by.as_deref()).await;

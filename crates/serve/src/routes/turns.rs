@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bridge::{Ended, Session, TurnView};
 use transcript::PageError;
 
-use crate::app::App;
 use crate::dispatch::Call;
 use crate::lookup::{self, Found, Scanned, Sources};
 use crate::polled::Seen;
@@ -17,6 +16,7 @@ use crate::tasks::blocking;
 use crate::turn_status::from_ledger;
 use crate::wait;
 use crate::wire::Turn;
+use crate::workspace::Workspace;
 
 /// Where an answer comes from that no transcript and no memory holds.
 const LEDGER: &str = "ledger";
@@ -27,7 +27,7 @@ pub(crate) async fn exact(call: &Call<'_>) -> Result<Reply, Refusal> {
     let (session, _) = call.session_and_client()?;
     let prompt = call.matched.second();
     wait::until_settled(&session, prompt, wait).await;
-    of_prompt(call.app, &session, prompt).await
+    of_prompt(call.workspace, &session, prompt).await
 }
 
 /// `GET /session/:id/turns/current`.
@@ -38,15 +38,15 @@ pub(crate) async fn current(call: &Call<'_>) -> Result<Reply, Refusal> {
     if let (Some(wait), Some(live)) = (wait, &view.live) {
         // What was current when the request came is what its sender waits for, whatever is current afterwards.
         wait::until_settled(&session, &live.prompt_id, Some(wait)).await;
-        return of_prompt(call.app, &session, &live.prompt_id).await;
+        return of_prompt(call.workspace, &session, &live.prompt_id).await;
     }
-    let found = lookup::of_current(&Live { app: call.app, session: &session }).await?;
+    let found = lookup::of_current(&Live { workspace: call.workspace, session: &session }).await?;
     Ok(answer(&session, &found).unwrap_or_else(|| ok(&Turn::idle(session.id()))))
 }
 
 /// What is known of one prompt now.
-async fn of_prompt(app: &Arc<App>, session: &Session, prompt: &str) -> Result<Reply, Refusal> {
-    let found = lookup::of_prompt(&Live { app, session }, prompt).await?;
+async fn of_prompt(workspace: &Arc<Workspace>, session: &Session, prompt: &str) -> Result<Reply, Refusal> {
+    let found = lookup::of_prompt(&Live { workspace, session }, prompt).await?;
     answer(session, &found).ok_or_else(|| Refusal::prompt_not_found(session.id(), prompt))
 }
 
@@ -61,7 +61,7 @@ fn answer(session: &Session, found: &Found) -> Option<Reply> {
 
 /// A live session and its files.
 struct Live<'a> {
-    app: &'a Arc<App>,
+    workspace: &'a Arc<Workspace>,
     session: &'a Session,
 }
 
@@ -71,36 +71,38 @@ impl Sources for Live<'_> {
     }
 
     fn is_settled(&self, ended: &Ended) -> bool {
-        match self.app.polled.get(self.session.id(), &ended.prompt_id) {
+        match self.workspace.polled.get(self.session.id(), &ended.prompt_id) {
             None => false,
             Some(Seen::Record) => true,
-            Some(Seen::Nothing { transcript_bytes }) => transcript_bytes == transcript_len(self.app, self.session.id()),
+            Some(Seen::Nothing { transcript_bytes }) => {
+                transcript_bytes == transcript_len(self.workspace, self.session.id())
+            }
         }
     }
 
     async fn record(&self, prompt: Option<&str>) -> Result<Scanned, Refusal> {
-        read_record(self.app, self.session, prompt).await
+        read_record(self.workspace, self.session, prompt).await
     }
 
     async fn ledger(&self, prompt: &str) -> Option<Ended> {
-        read_ledger(self.app, self.session, prompt).await
+        read_ledger(self.workspace, self.session, prompt).await
     }
 
     fn keep(&self, ended: &Ended, seen: Seen, changed: bool) {
         if changed {
             self.session.absorb(ended.clone());
         }
-        self.app.polled.set(self.session.id(), &ended.prompt_id, seen);
+        self.workspace.polled.set(self.session.id(), &ended.prompt_id, seen);
     }
 }
 
-async fn read_record(app: &Arc<App>, session: &Session, prompt: Option<&str>) -> Result<Scanned, Refusal> {
-    let (app, id, prompt) = (Arc::clone(app), session.id().to_owned(), prompt.map(str::to_owned));
+async fn read_record(workspace: &Arc<Workspace>, session: &Session, prompt: Option<&str>) -> Result<Scanned, Refusal> {
+    let (workspace, id, prompt) = (Arc::clone(workspace), session.id().to_owned(), prompt.map(str::to_owned));
     let searched = session.clone();
     let read = move || -> Result<Scanned, PageError> {
-        let transcript_bytes = transcript_len(&app, &id);
-        let found = transcript::find_turn_result(&app.layout.transcript(&id), prompt.as_deref())?;
-        let found = found.map(|record| published(&app, &searched, record));
+        let transcript_bytes = transcript_len(&workspace, &id);
+        let found = transcript::find_turn_result(&workspace.layout.transcript(&id), prompt.as_deref())?;
+        let found = found.map(|record| published(&workspace, &searched, record));
         Ok(Scanned { found, transcript_bytes })
     };
     let outcome = blocking(read).await.ok_or_else(Refusal::internal)?;
@@ -111,17 +113,17 @@ async fn read_record(app: &Arc<App>, session: &Session, prompt: Option<&str>) ->
 }
 
 /// The length of a transcript in bytes; 0 when there is none.
-fn transcript_len(app: &App, session: &str) -> u64 {
-    std::fs::metadata(app.layout.transcript(session)).map_or(0, |meta| meta.len())
+fn transcript_len(workspace: &Workspace, session: &str) -> u64 {
+    std::fs::metadata(workspace.layout.transcript(session)).map_or(0, |meta| meta.len())
 }
 
 /// The last source before nothing is known: the ledger's own terminal.
-pub(super) async fn read_ledger(app: &Arc<App>, session: &Session, prompt: &str) -> Option<Ended> {
-    let (app, id, prompt) = (Arc::clone(app), session.id().to_owned(), prompt.to_owned());
+pub(super) async fn read_ledger(workspace: &Arc<Workspace>, session: &Session, prompt: &str) -> Option<Ended> {
+    let (workspace, id, prompt) = (Arc::clone(workspace), session.id().to_owned(), prompt.to_owned());
     blocking(move || {
-        let reading = app.sink.ledger(&id).read().ok()?;
+        let reading = workspace.sink.ledger(&id).read().ok()?;
         // When the last rewind cannot be told, nothing may rest on a terminal before it.
-        let rewound = transcript::last_rewind_at_ms(&app.layout.transcript(&id)).ok()?;
+        let rewound = transcript::last_rewind_at_ms(&workspace.layout.transcript(&id)).ok()?;
         from_ledger(&reading.records, &prompt, rewound)
     })
     .await?

@@ -1,6 +1,6 @@
-//! What every route reaches: the options, the live sessions, the files.
+//! One workspace: its live sessions and its files. What one holds, no other one reaches.
 
-use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,29 +13,25 @@ use crate::hosts::HostStarter;
 use crate::layout::Layout;
 use crate::options::ServeOptions;
 use crate::polled::Polled;
-use crate::rate::Gate;
 use crate::recalled::Recalled;
 use crate::refusal::Refusal;
 use crate::restored::Restored;
 use crate::room::Room;
-use crate::router::Router;
 use crate::sink::LedgerSink;
 use crate::tasks::spawn;
-use crate::wall::Wall;
 use crate::wiring::wire;
 
-/// One daemon.
-pub(crate) struct App {
-    pub(crate) options: ServeOptions,
-    /// The workspace as clients name it.
-    pub(crate) workspace: String,
+/// The sessions of one folder.
+pub(crate) struct Workspace {
+    pub(crate) options: Arc<ServeOptions>,
+    /// The folder that every session of it runs in: an absolute path.
+    pub(crate) folder: PathBuf,
+    /// The folder as clients name it.
+    pub(crate) cwd: String,
     pub(crate) layout: Layout,
     pub(crate) bridge: Bridge,
     pub(crate) sink: Arc<LedgerSink>,
     pub(crate) hosts: Arc<dyn HostStarter>,
-    pub(crate) wall: Wall,
-    pub(crate) gate: Gate,
-    pub(crate) router: Router,
     /// Which session ids are in transition, and which session is the default one.
     pub(crate) desk: Desk,
     /// The prompt ids that callers chose.
@@ -52,25 +48,18 @@ pub(crate) struct App {
     opening: AtomicUsize,
 }
 
-impl App {
-    /// A daemon that listens at `address`.
-    pub(crate) fn new(
-        options: ServeOptions,
-        hosts: Arc<dyn HostStarter>,
-        address: SocketAddr,
-    ) -> Result<Self, matchit::InsertError> {
-        let layout = Layout::new(&options.store, &options.workspace);
+impl Workspace {
+    /// The workspace at `folder`, with no live session.
+    pub(crate) fn new(folder: &Path, options: Arc<ServeOptions>, hosts: Arc<dyn HostStarter>) -> Self {
+        let layout = Layout::new(&options.store, folder);
         let sink = LedgerSink::new(layout.clone(), options.durability, Room::new(layout.room_probe()));
         let sink = Arc::new(sink);
-        let wall = Wall::new(address, &options.allow_origins, options.token.clone(), options.require_auth);
-        Ok(Self {
-            workspace: options.workspace.to_string_lossy().into_owned(),
+        Self {
+            folder: folder.to_owned(),
+            cwd: folder.to_string_lossy().into_owned(),
             bridge: wire(Arc::clone(&sink), &options),
             sink,
             hosts,
-            wall,
-            gate: Gate::new(options.rates, address.ip().is_loopback()),
-            router: Router::new()?,
             desk: Desk::default(),
             chosen: Chosen::new(layout.clone(), options.durability),
             polled: Polled::default(),
@@ -80,7 +69,12 @@ impl App {
             opening: AtomicUsize::new(0),
             layout,
             options,
-        })
+        }
+    }
+
+    /// Whether a session of that id lives here, or is on its way in or out.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.bridge.session(id).is_some() || self.desk.busy(id).is_some()
     }
 
     /// The live session of that id.
@@ -93,17 +87,17 @@ impl App {
 
     /// Lets go of what is kept for `session` once it is over, for whatever reason.
     pub(crate) fn watch(self: &Arc<Self>, session: &Session) {
-        let (app, session) = (Arc::clone(self), session.clone());
+        let (workspace, session) = (Arc::clone(self), session.clone());
         spawn(async move {
             session.ended().await;
             drop(session);
             // Asked by what lives and not by id: the same session may be back in another life already.
-            let live = |id: &str| app.bridge.session(id).is_some();
-            app.chosen.retain(live);
-            app.polled.retain(live);
-            app.recalled.retain(live);
-            app.restored.retain(live);
-            app.sink.retain(live);
+            let live = |id: &str| workspace.bridge.session(id).is_some();
+            workspace.chosen.retain(live);
+            workspace.polled.retain(live);
+            workspace.recalled.retain(live);
+            workspace.restored.retain(live);
+            workspace.sink.retain(live);
         });
     }
 
@@ -113,7 +107,7 @@ impl App {
     /// 503 `session_limit_exceeded`.
     pub(crate) fn slot(self: &Arc<Self>) -> Result<Slot, Refusal> {
         let opening = self.opening.fetch_add(1, Ordering::SeqCst) + 1;
-        let slot = Slot { app: Arc::clone(self) };
+        let slot = Slot { workspace: Arc::clone(self) };
         let limit = self.options.limits.max_sessions;
         if self.bridge.sessions().len() + opening > limit { Err(session_limit(limit)) } else { Ok(slot) }
     }
@@ -121,12 +115,12 @@ impl App {
 
 /// A reserved place for a session that is being opened.
 pub(crate) struct Slot {
-    app: Arc<App>,
+    workspace: Arc<Workspace>,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.app.opening.fetch_sub(1, Ordering::SeqCst);
+        self.workspace.opening.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::announcement::Announcement;
 use crate::policy::Tally;
 use crate::prompt::PromptId;
 use crate::{Clipped, Decision, Expiry, Forbidden, InputWritten, Resolution};
@@ -55,6 +56,8 @@ pub(crate) enum News {
     AgentReplaced { reason: StopCause, memory: Option<String> },
     /// The agent does not stop, and nothing could take its place: the queue waits for it, or for a close.
     AgentKept { reason: StopCause, code: String, message: String },
+    /// A change that the crates above brought about.
+    Announced(Announcement),
     /// The session was closed on request. Nothing follows.
     SessionClosed { reason: String, closed_by: Option<String> },
     /// The session ended by itself or with the daemon. Nothing follows.

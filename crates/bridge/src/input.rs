@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use acp::RequestId;
 
+use crate::announcement::Announcement;
 use crate::event::Exit;
 use crate::incoming::{Ask, Update};
 use crate::outcome::Answer;
@@ -25,6 +26,8 @@ pub(crate) enum Input {
     Vote { request_id: String, vote: Vote, voter: Voter },
     /// A client is no longer registered.
     ClientGone { client_id: String },
+    /// The readers are told of a change that was brought about elsewhere.
+    Announced { announcement: Announcement, by: Option<Arc<str>> },
     /// The session is to be closed.
     Close { reason: String, closed_by: Option<String> },
     /// The session is given up.

@@ -12,6 +12,7 @@
 //!
 //! What is not here: a path, a process, HTTP, a file of any kind, and a time limit for a prompt that did not ask for one.
 
+mod announcement;
 mod bus;
 mod clients;
 mod clock;
@@ -42,6 +43,7 @@ mod text;
 mod turn;
 mod wire;
 
+pub use announcement::Announcement;
 pub use bus::Recent;
 pub use clock::Clock;
 pub use deadline::{Deadline, Expiry};
@@ -52,7 +54,7 @@ pub use policy::{Forbidden, Mediation, Policy, Voter};
 pub use prompt::{AdmitError, LivePrompt, NotOpen, PendingPrompt, Prompt, PromptState, Receipt, Waiting};
 pub use resolution::{Decision, Reason, Resolution};
 pub use shell::{
-    Bridge, CloseError, Detached, Kind, OpenError, OpenSession, Opened, Options, Session, Streams, Subscribe,
+    AskError, Bridge, CloseError, Detached, Kind, OpenError, OpenSession, Opened, Options, Session, Streams, Subscribe,
     SubscribeError, Subscription,
 };
 pub use sink::{Admission, Ending, PromptLedger, Wish};

@@ -18,6 +18,9 @@ mod replacing;
 mod tests;
 mod views;
 
+use std::sync::Arc;
+
+use crate::announcement::Announcement;
 use crate::effect::{Effect, Reply, Step, Tell};
 use crate::event::News;
 use crate::incoming::Update;
@@ -108,6 +111,7 @@ impl Session {
             Input::Remove { prompt_id, by } => self.remove(&prompt_id, by, &mut step),
             Input::Vote { request_id, vote, voter } => self.vote(&request_id, &vote, &voter, &mut step),
             Input::ClientGone { client_id } => self.lose_client(&client_id, &mut step),
+            Input::Announced { announcement, by } => self.announce(announcement, by, &mut step),
             Input::Close { reason, closed_by } => self.close(News::SessionClosed { reason, closed_by }, &mut step),
             Input::Kill => self.kill(&mut step),
             Input::Shutdown => self.shut_down(&mut step),
@@ -236,6 +240,13 @@ impl Session {
             (prompt_id, originator) = (Some(turn.entry.prompt_id.clone()), turn.entry.originator.clone());
         }
         step.publish(prompt_id, originator, News::Update { raw: update.raw });
+    }
+
+    /// Tells the readers of a change. It is no part of a turn, whatever runs meanwhile.
+    fn announce(&self, announcement: Announcement, by: Option<Arc<str>>, step: &mut Step) {
+        if self.has_readers() {
+            step.publish(None, by, News::Announced(announcement));
+        }
     }
 
     /// The streams have not ended yet.

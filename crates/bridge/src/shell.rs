@@ -1,5 +1,6 @@
 //! The thin half: streams, tasks and the lock around the machine.
 
+mod ask;
 mod bridge;
 mod driver;
 mod greeting;
@@ -10,6 +11,7 @@ mod session;
 mod subscription;
 mod tasks;
 
+pub use ask::AskError;
 pub use bridge::{Bridge, Options};
 pub use open::{Kind, OpenError, OpenSession, Opened, Streams};
 pub use session::{CloseError, Detached, Session};

@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tracing::{debug, warn};
 use uuid::Uuid;
 
+use super::ask::hand_over;
 use super::live::{AgentSession, Asked, Live, State};
 use super::open::Streams;
 use crate::incoming;
@@ -144,6 +145,10 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
         Kind::Response { id } => match id.as_ref().and_then(|id| state.asked.take(id)) {
             Some(Asked::Prompt(prompt_id)) => Some(Input::Settled { prompt_id, answer: incoming::answer(message) }),
             Some(Asked::Replacement) => Some(succeed(live, state, message)),
+            Some(Asked::Question(answer)) => {
+                hand_over(answer, message);
+                None
+            }
             None => {
                 state.oddities.stray_answers += 1;
                 None
@@ -170,6 +175,8 @@ impl Drop for OverGuard<'_> {
             // A fault of ours in one session: its prompts still get their one outcome, and the other sessions do not notice.
             self.0.step(|state| Input::ChannelLost { exit: state.exit });
         }
+        // Whoever still waits for an answer hears that none will come.
+        self.0.state.lock().asked.drain();
         self.0.over.send_replace(true);
     }
 }

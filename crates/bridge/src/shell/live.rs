@@ -4,8 +4,9 @@ use std::sync::{Arc, Weak};
 
 use acp::Pending;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
+use super::ask::Answered;
 use super::bridge::Registry;
 use super::outbox::Outbox;
 use crate::bus::Bus;
@@ -66,6 +67,8 @@ pub(super) enum Asked {
     Prompt(PromptId),
     /// Another agent in the place of this one.
     Replacement,
+    /// A question that is no prompt, and who waits for the answer.
+    Question(oneshot::Sender<Answered>),
 }
 
 /// What the agent sent and nobody could use. A few are normal; many are worth a look.

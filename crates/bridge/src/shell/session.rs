@@ -12,7 +12,10 @@ use crate::bus::{Cursor, Recent, Refused};
 use crate::effect::Reply;
 use crate::input::Input;
 use crate::limits::SUBSCRIBER_FRAMES_DEFAULT;
-use crate::{AdmitError, Ended, NotOpen, PendingPrompt, Prompt, Receipt, Status, TurnView, Vote, VoteOutcome, Voter};
+use crate::{
+    AdmitError, Announcement, Ended, NotOpen, PendingPrompt, Prompt, Receipt, Status, TurnView, Vote, VoteOutcome,
+    Voter,
+};
 
 /// A live session. Clones are the same session; it stays readable while it is being closed.
 #[derive(Clone)]
@@ -224,6 +227,12 @@ impl Session {
         let mut state = self.live.state.lock();
         let (clients, subscribers) = (state.clients.len(), state.bus.subscriber_count());
         state.machine.status(self.live.created_at_ms, clients, subscribers)
+    }
+
+    /// Tells all readers of a change that `by` brought about.
+    pub fn announce(&self, announcement: Announcement, by: Option<&str>) {
+        let input = Input::Announced { announcement, by: by.map(Into::into) };
+        self.live.step(|_| input);
     }
 
     /// Closes the session: prompts that wait are flushed, the running one is cancelled and given time to settle, the agent is

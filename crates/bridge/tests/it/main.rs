@@ -6,6 +6,7 @@
 extern crate turnd_bridge as bridge;
 
 mod agent;
+mod asking;
 mod closing;
 mod opening;
 mod permissions;

@@ -287,6 +287,7 @@ fn event_word(event: &Event) -> String {
             format!("replaced{about} {} {}", reason.as_str(), memory.as_deref().unwrap_or("-"))
         }
         News::AgentKept { reason, code, .. } => format!("kept{about} {} {code}", reason.as_str()),
+        News::Announced(announcement) => announcement.kind().to_owned(),
         News::SessionClosed { reason, .. } => format!("closed {reason}"),
         News::SessionDied { reason, .. } => format!("died {reason}"),
     }

@@ -67,8 +67,9 @@ fn every_type_of_an_event_stands_in_the_document_and_no_other_does() {
     let types: BTreeSet<_> = written.iter().map(ToString::to_string).collect();
     assert_eq!(types.len(), written.len(), "each once");
     let bridge = shipped("bridge/src/wire.rs");
-    let kinds = bridge.split("fn kind(").nth(1).unwrap().split("\n}").next().unwrap();
-    let mut told: BTreeSet<String> = words(kinds).collect();
+    let announcements = shipped("bridge/src/announcement.rs");
+    let kinds = |text: &str| text.split("fn kind(").nth(1).unwrap().split("}\n\n").next().unwrap().to_owned();
+    let mut told: BTreeSet<String> = words(&kinds(&bridge)).chain(words(&kinds(&announcements))).collect();
     for text in [bridge, shipped("serve/src/wire.rs"), shipped("serve/src/routes/events.rs")] {
         for call in ["synthetic(\"", "synthetic_frame(\""] {
             told.extend(text.split(call).skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()));
@@ -89,7 +90,7 @@ fn every_field_of_an_event_stands_in_the_document() {
     }
     // Inside of an update, which has the agent's own form.
     written.extend(["sessionUpdate", "content", "source"].map(str::to_owned));
-    let bridge = shipped("bridge/src/wire.rs");
+    let bridge = shipped("bridge/src/wire.rs") + &shipped("bridge/src/announcement.rs");
     let calls = ["text(", "raw(", "number("].into_iter().flat_map(|call| bridge.split(call).skip(1));
     let said: BTreeSet<String> = calls.filter_map(|rest| words(rest.strip_prefix('"').map(|_| rest)?).next()).collect();
     assert!(said.len() > 40 && said.contains("expiredWhile"), "{said:?}");

@@ -93,8 +93,13 @@ async fn reserve(workspace: &Arc<Workspace>, id: &str) -> Result<Hold, Refusal> 
     if workspace.bridge.session(id).is_some() {
         return Err(id_conflict(workspace, id, "live"));
     }
-    let (reader, session) = (Arc::clone(workspace), id.to_owned());
-    match blocking(move || history::is_persisted(&reader, &session)).await {
+    if let Some(other) = workspace.elsewhere(id) {
+        return Err(id_conflict(&other, id, "live"));
+    }
+    // An id is one session's in all workspaces: the paths that name it do not say which one is meant.
+    let (session, all) = (id.to_owned(), std::iter::once(Arc::clone(workspace)).chain(workspace.others()));
+    let all: Vec<_> = all.collect();
+    match blocking(move || all.iter().any(|one| history::is_persisted(one, &session))).await {
         Some(false) => Ok(hold),
         Some(true) => Err(id_conflict(workspace, id, "persisted")),
         None => Err(Refusal::internal()),

@@ -2,13 +2,16 @@
 //! about it is answered from another one.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bridge::Session;
 
 use crate::hosts::HostStarter;
+use crate::neighbours::Neighbours;
 use crate::options::ServeOptions;
 use crate::rate::Gate;
+use crate::requests::Place;
 use crate::router::Router;
 use crate::wall::Wall;
 use crate::workspace::Workspace;
@@ -20,25 +23,34 @@ pub(crate) struct Daemon {
     pub(crate) gate: Gate,
     pub(crate) router: Router,
     primary: Arc<Workspace>,
+    further: Vec<Arc<Workspace>>,
 }
 
 impl Daemon {
-    /// A daemon that listens at `address`.
+    /// A daemon of `primary` and `further` folders that listens at `address`.
     ///
     /// # Errors
     /// When the table of routes contradicts itself, which a test rules out.
     pub(crate) fn new(
         options: ServeOptions,
+        (primary, further): (&Path, &[PathBuf]),
         hosts: Arc<dyn HostStarter>,
         address: SocketAddr,
     ) -> Result<Self, matchit::InsertError> {
         let options = Arc::new(options);
-        let primary = Workspace::new(&options.workspace, Arc::clone(&options), hosts);
+        let neighbours = Arc::<Neighbours>::default();
+        let workspace = |folder: &Path| {
+            Arc::new(Workspace::new(folder, Arc::clone(&options), Arc::clone(&hosts), Arc::clone(&neighbours)))
+        };
+        let primary = workspace(primary);
+        let further: Vec<_> = further.iter().map(|folder| workspace(folder)).collect();
+        neighbours.introduce(std::iter::once(&primary).chain(&further));
         Ok(Self {
             wall: Wall::new(address, &options.allow_origins, options.token.clone(), options.require_auth),
             gate: Gate::new(options.rates, address.ip().is_loopback()),
             router: Router::new()?,
-            primary: Arc::new(primary),
+            primary,
+            further,
             options,
         })
     }
@@ -50,7 +62,16 @@ impl Daemon {
 
     /// All workspaces, the primary one first.
     pub(crate) fn workspaces(&self) -> impl Iterator<Item = &Arc<Workspace>> {
-        std::iter::once(&self.primary)
+        std::iter::once(&self.primary).chain(&self.further)
+    }
+
+    /// The workspace that a path means, under any spelling.
+    pub(crate) fn serving(&self, cwd: &str) -> Option<&Arc<Workspace>> {
+        let exact = self.workspaces().find(|workspace| workspace.cwd == cwd);
+        exact.or_else(|| {
+            let place = Place::of(cwd);
+            self.workspaces().find(|workspace| place.is(&workspace.cwd))
+        })
     }
 
     /// The workspace in which a session lives, is being opened or is being closed.

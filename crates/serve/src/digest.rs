@@ -33,6 +33,15 @@ impl Digest {
         tag
     }
 
+    /// Its first 16 hexadecimal digits.
+    pub(crate) fn short(self) -> String {
+        self.0.iter().take(8).fold(String::new(), |mut text, byte| {
+            // Writing to a text cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+
     /// As the value of `Repr-Digest`.
     pub(crate) fn repr(self) -> String {
         format!("sha-256=:{}:", base64(&self.0))

@@ -20,6 +20,7 @@ use crate::reply::{Reply, refuse};
 use crate::router::{Matched, Route};
 use crate::routes;
 use crate::wall::{Passage, mark_allowed};
+use crate::whereabouts;
 use crate::workspace::Workspace;
 
 /// The header that names the calling client.
@@ -28,7 +29,7 @@ pub(crate) const CLIENT_ID: &str = "x-qwen-client-id";
 /// A request that reached its route.
 pub(crate) struct Call<'a> {
     pub(crate) daemon: &'a Arc<Daemon>,
-    /// Where the session of the path is; the primary one for a path that names none, and for a session that is nowhere.
+    /// Where the session of the path is, or what the body's `cwd` names; the primary one otherwise.
     pub(crate) workspace: &'a Arc<Workspace>,
     pub(crate) head: &'a Parts,
     pub(crate) fields: Fields<'a>,
@@ -126,7 +127,7 @@ where
     let bytes = if reads { Bytes::new() } else { body::read(&head.headers, body, &daemon.options.limits).await? };
     let fields = body::fields(&bytes)?;
     let matched = daemon.router.find(&head.method, head.uri.path())?;
-    let workspace = home(daemon, &matched);
+    let workspace = whereabouts::workspace(daemon, &matched, &fields).await?;
     let call = Call { daemon, workspace, head, fields, matched };
     match call.matched.route {
         Route::Health => Ok(routes::health::get(&call)),
@@ -150,12 +151,6 @@ where
         Route::Vote => routes::permission::vote(&call),
         Route::SessionVote => routes::permission::session_vote(&call),
     }
-}
-
-/// The workspace that a request is about.
-fn home<'d>(daemon: &'d Daemon, matched: &Matched<'_>) -> &'d Arc<Workspace> {
-    let session = matched.session().map(identity::session_id);
-    session.and_then(|session| daemon.home(&session)).unwrap_or_else(|| daemon.primary())
 }
 
 /// What `future` gives, or none when it panicked. The panic's own message is in the log already.

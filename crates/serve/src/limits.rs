@@ -120,11 +120,16 @@ pub const NEW_LOCK_WAIT_MS: u64 = 1_000;
 /// How much earlier than the restore itself the wait for the lock ends at most, in milliseconds, so that the answer names the holder.
 pub const LOCK_WAIT_MARGIN_MS: u64 = 5_000;
 
+/// Workspaces one daemon serves. Each holds a lock, a bridge and some maps, and is looked through for a session that is nowhere.
+pub const WORKSPACES_MAX: usize = 256;
+
 /// What one daemon allows. All counts are inclusive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Live sessions, those being opened included.
+    /// Live sessions of one workspace, those being opened included.
     pub max_sessions: usize,
+    /// Live sessions of all workspaces, those being opened included.
+    pub max_total_sessions: usize,
     /// Running and queued prompts of one session; 0 switches the limit off.
     pub max_pending_prompts: usize,
     /// Open sockets; the next one is told that it is one too many.
@@ -149,6 +154,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_sessions: 32,
+            max_total_sessions: 800,
             max_pending_prompts: 5,
             max_connections: 256,
             first_head_ms: FIRST_HEAD_READ_MS,

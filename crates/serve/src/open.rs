@@ -62,7 +62,7 @@ fn unavailable(cause: &str) -> Refusal {
 
 fn refused(workspace: &Workspace, session: &str, error: &OpenError) -> Refusal {
     match error {
-        OpenError::SessionLimit { limit } => session_limit(*limit),
+        OpenError::SessionLimit { limit } => session_limit(*limit, "workspace"),
         OpenError::InUse => id_conflict(workspace, session, "live"),
         OpenError::ShuttingDown => {
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "daemon_draining", "Daemon is shutting down").retry_later()

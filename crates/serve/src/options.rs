@@ -12,8 +12,8 @@ use crate::token::Token;
 /// How one daemon runs.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// The workspace every session runs in: an absolute path.
-    pub workspace: PathBuf,
+    /// The folders that sessions run in, the primary one first: absolute paths without links, so that each place has one.
+    pub workspaces: Vec<PathBuf>,
     /// The store. Files lie at `STORE/projects/<dir>/chats/<id>.{jsonl,ledger.jsonl,lock,host.json}`.
     pub store: PathBuf,
     /// Who writes transcripts.

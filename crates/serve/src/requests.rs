@@ -1,6 +1,6 @@
 //! Fields that several bodies share, and what is wrong with them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -18,15 +18,15 @@ const SOURCE_CHARS_MAX: usize = 64;
 /// The source that only the peer's daemon itself may use.
 const RESERVED_SOURCE: &str = "standalone";
 
-/// A `cwd`, which must be the one workspace there is.
+/// A `cwd`, if there is one.
 ///
 /// # Errors
-/// 400 when it is no absolute path, or another one.
-pub(crate) fn workspace(fields: &Fields<'_>, bound: &str) -> Result<(), Refusal> {
+/// 400 when it is no absolute path.
+pub(crate) fn cwd(fields: &Fields<'_>) -> Result<Option<String>, Refusal> {
     let invalid = |message: &'static str| Refusal::bad_request("invalid_cwd", message);
     let Some(cwd) = text(fields, "cwd").map_err(|_| invalid("`cwd` must be a string absolute path when provided"))?
     else {
-        return Ok(());
+        return Ok(None);
     };
     if !cwd.starts_with('/') {
         return Err(invalid("`cwd` must be an absolute path when provided"));
@@ -34,8 +34,34 @@ pub(crate) fn workspace(fields: &Fields<'_>, bound: &str) -> Result<(), Refusal>
     if cwd.len() > CWD_BYTES_MAX || cwd.contains('\0') {
         return Err(invalid("`cwd` is too long"));
     }
-    // Another spelling of the same place, through a link, is the same place.
-    if normal(&cwd) == normal(bound) || std::fs::canonicalize(&cwd).is_ok_and(|real| real == Path::new(bound)) {
+    Ok(Some(cwd))
+}
+
+/// What a path means: its plain spelling, and where its links lead.
+pub(crate) struct Place {
+    plain: String,
+    real: Option<PathBuf>,
+}
+
+impl Place {
+    /// The place of an absolute path.
+    pub(crate) fn of(cwd: &str) -> Self {
+        Self { plain: normal(cwd), real: std::fs::canonicalize(cwd).ok() }
+    }
+
+    /// Whether it is this workspace's.
+    pub(crate) fn is(&self, bound: &str) -> bool {
+        self.plain == normal(bound) || self.real.as_deref() == Some(Path::new(bound))
+    }
+}
+
+/// A `cwd`, which must be the workspace that the request has come to: one that names another served folder has come there.
+///
+/// # Errors
+/// 400 when it is no absolute path, or none that is served.
+pub(crate) fn workspace(fields: &Fields<'_>, bound: &str) -> Result<(), Refusal> {
+    let Some(cwd) = cwd(fields)? else { return Ok(()) };
+    if Place::of(&cwd).is(bound) {
         return Ok(());
     }
     let message = format!("Workspace mismatch: daemon is bound to \"{bound}\"");

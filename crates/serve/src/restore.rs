@@ -13,6 +13,7 @@ use crate::limits::EVENTS_PER_MS_MAX;
 use crate::open::{id_conflict, open};
 use crate::refusal::Refusal;
 use crate::tasks::{blocking, spawn};
+use crate::whereabouts::lives_elsewhere;
 use crate::workspace::{Slot, Workspace};
 
 /// A session that was brought back.
@@ -73,6 +74,9 @@ pub(crate) async fn restore(workspace: &Arc<Workspace>, id: &str, request: Resto
         let Ok(hold) = workspace.desk.take(id, busy) else { continue };
         if workspace.bridge.session(id).is_some() {
             continue;
+        }
+        if let Some(other) = workspace.elsewhere(id) {
+            return Err(lives_elsewhere(id, &other));
         }
         let (workspace, id) = (Arc::clone(workspace), id.to_owned());
         spawn(async move {

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use transcript::{LockError, Owner, SessionLock};
 use crate::clock::now_ms;
 use crate::connection;
 use crate::daemon::Daemon;
+use crate::folders::{FoldersError, distinct, in_lock_order};
 use crate::hosts::{HostStarter, ProcessStarter};
 use crate::layout::Layout;
 use crate::limits::{ACCEPT_BACKOFF_MS, DRAIN_MS, HELD_RETRY_MS, STORE_LOOK_MS, STORE_LOOKS};
@@ -33,9 +34,18 @@ pub enum ServeError {
     /// The listener has no address.
     #[error("cannot tell the listening address: {0}")]
     Address(#[source] io::Error),
-    /// Another daemon serves this workspace from this store, or the store cannot be written.
-    #[error("cannot take the store: {0}")]
-    Store(#[source] LockError),
+    /// The workspaces cannot be served together.
+    #[error(transparent)]
+    Folders(#[from] FoldersError),
+    /// Another daemon serves a workspace from this store, or the store cannot be written.
+    #[error("cannot take the store for {}: {cause}", folder.display())]
+    Store {
+        /// The workspace whose turn it was. No other one is kept.
+        folder: PathBuf,
+        /// What kept us out.
+        #[source]
+        cause: LockError,
+    },
     /// The route table contradicts itself.
     #[error("cannot build the route table: {0}")]
     Routes(#[source] matchit::InsertError),
@@ -47,7 +57,7 @@ pub struct Server {
     daemon: Arc<Daemon>,
     permits: Arc<Semaphore>,
     /// Held until the end: one daemon a workspace of a store.
-    _store: SessionLock,
+    _stores: Vec<SessionLock>,
 }
 
 impl Server {
@@ -70,11 +80,12 @@ impl Server {
         hosts: Arc<dyn HostStarter>,
     ) -> Result<Self, ServeError> {
         let address = listener.local_addr().map_err(ServeError::Address)?;
-        let lock = Layout::new(&options.store, &options.workspace).daemon_lock();
-        let store = take_store(&lock).await.map_err(ServeError::Store)?;
+        let folders = distinct(&options.workspaces)?;
+        let (primary, further) = folders.split_first().ok_or(FoldersError::None)?;
+        let stores = take_stores(&options.store, &folders).await?;
         let permits = Arc::new(Semaphore::new(options.limits.max_connections));
-        let daemon = Arc::new(Daemon::new(options, hosts, address).map_err(ServeError::Routes)?);
-        Ok(Self { listener, daemon, permits, _store: store })
+        let daemon = Arc::new(Daemon::new(options, (primary, further), hosts, address).map_err(ServeError::Routes)?);
+        Ok(Self { listener, daemon, permits, _stores: stores })
     }
 
     /// Serves until `shutdown` resolves.
@@ -82,7 +93,7 @@ impl Server {
     /// At the end nothing new is accepted, every unfinished prompt ends as `daemon_shutdown` on disk and towards its readers,
     /// hosts are told, and what is still open gets a bounded time to finish.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { listener, daemon, permits, _store } = self;
+        let Self { listener, daemon, permits, _stores } = self;
         let connections = GracefulShutdown::new();
         let mut retry = interval(Duration::from_millis(HELD_RETRY_MS));
         retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -105,7 +116,17 @@ impl Server {
     }
 }
 
-/// Takes the store. A daemon that was killed a moment ago may still be on its way out, and its lock with it.
+/// Takes every workspace's part of the store, or none.
+async fn take_stores(store: &Path, folders: &[PathBuf]) -> Result<Vec<SessionLock>, ServeError> {
+    let mut locks = Vec::new();
+    for folder in in_lock_order(folders) {
+        let taken = take_store(&Layout::new(store, folder).daemon_lock()).await;
+        locks.push(taken.map_err(|cause| ServeError::Store { folder: folder.to_owned(), cause })?);
+    }
+    Ok(locks)
+}
+
+/// Takes one part of the store. A daemon that was killed a moment ago may still be on its way out, and its lock with it.
 async fn take_store(lock: &Path) -> Result<SessionLock, LockError> {
     for _ in 0..STORE_LOOKS {
         match SessionLock::acquire(lock, &this_process()) {

@@ -8,9 +8,10 @@ use bridge::{Bridge, Session};
 
 use crate::chosen::Chosen;
 use crate::desk::Desk;
-use crate::digest::Digests;
+use crate::digest::{Digest, Digests};
 use crate::hosts::HostStarter;
 use crate::layout::Layout;
+use crate::neighbours::Neighbours;
 use crate::options::ServeOptions;
 use crate::polled::Polled;
 use crate::recalled::Recalled;
@@ -24,10 +25,13 @@ use crate::wiring::wire;
 /// The sessions of one folder.
 pub(crate) struct Workspace {
     pub(crate) options: Arc<ServeOptions>,
+    neighbours: Arc<Neighbours>,
     /// The folder that every session of it runs in: an absolute path.
     pub(crate) folder: PathBuf,
     /// The folder as clients name it.
     pub(crate) cwd: String,
+    /// The same in a form that fits a path: 16 hexadecimal digits, the same in every life of every daemon.
+    pub(crate) id: String,
     pub(crate) layout: Layout,
     pub(crate) bridge: Bridge,
     pub(crate) sink: Arc<LedgerSink>,
@@ -50,13 +54,19 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     /// The workspace at `folder`, with no live session.
-    pub(crate) fn new(folder: &Path, options: Arc<ServeOptions>, hosts: Arc<dyn HostStarter>) -> Self {
+    pub(crate) fn new(
+        folder: &Path,
+        options: Arc<ServeOptions>,
+        hosts: Arc<dyn HostStarter>,
+        neighbours: Arc<Neighbours>,
+    ) -> Self {
         let layout = Layout::new(&options.store, folder);
         let sink = LedgerSink::new(layout.clone(), options.durability, Room::new(layout.room_probe()));
         let sink = Arc::new(sink);
         Self {
             folder: folder.to_owned(),
             cwd: folder.to_string_lossy().into_owned(),
+            id: Digest::of(folder.as_os_str().as_encoded_bytes()).short(),
             bridge: wire(Arc::clone(&sink), &options),
             sink,
             hosts,
@@ -68,6 +78,7 @@ impl Workspace {
             restored: Restored::default(),
             opening: AtomicUsize::new(0),
             layout,
+            neighbours,
             options,
         }
     }
@@ -75,6 +86,22 @@ impl Workspace {
     /// Whether a session of that id lives here, or is on its way in or out.
     pub(crate) fn knows(&self, id: &str) -> bool {
         self.bridge.session(id).is_some() || self.desk.busy(id).is_some()
+    }
+
+    /// The other workspace in which a session of that id lives, or is on its way in or out. Whoever takes an id asks this behind his
+    /// own taking of it: of two that do so at once neither can miss the other.
+    pub(crate) fn elsewhere(&self, id: &str) -> Option<Arc<Self>> {
+        self.neighbours.of(self).find(|other| other.knows(id))
+    }
+
+    /// The other workspaces of the daemon.
+    pub(crate) fn others(&self) -> impl Iterator<Item = Arc<Self>> {
+        self.neighbours.of(self)
+    }
+
+    /// Live sessions, those being opened included.
+    pub(crate) fn occupied(&self) -> usize {
+        self.bridge.sessions().len() + self.opening.load(Ordering::SeqCst)
     }
 
     /// The live session of that id.
@@ -106,10 +133,13 @@ impl Workspace {
     /// # Errors
     /// 503 `session_limit_exceeded`.
     pub(crate) fn slot(self: &Arc<Self>) -> Result<Slot, Refusal> {
-        let opening = self.opening.fetch_add(1, Ordering::SeqCst) + 1;
+        self.opening.fetch_add(1, Ordering::SeqCst);
         let slot = Slot { workspace: Arc::clone(self) };
-        let limit = self.options.limits.max_sessions;
-        if self.bridge.sessions().len() + opening > limit { Err(session_limit(limit)) } else { Ok(slot) }
+        let (own, total) = (self.options.limits.max_sessions, self.options.limits.max_total_sessions);
+        if self.occupied() > own {
+            return Err(session_limit(own, "workspace"));
+        }
+        if self.neighbours.occupied() > total { Err(session_limit(total, "total")) } else { Ok(slot) }
     }
 }
 
@@ -124,11 +154,11 @@ impl Drop for Slot {
     }
 }
 
-/// 503 for a daemon that holds as many sessions as it may.
-pub(crate) fn session_limit(limit: usize) -> Refusal {
+/// 503 for a workspace, or for all of a daemon in `total`, that holds as many sessions as it may.
+pub(crate) fn session_limit(limit: usize, scope: &'static str) -> Refusal {
     let message = format!("Session limit reached ({limit})");
     Refusal::new(hyper::StatusCode::SERVICE_UNAVAILABLE, "session_limit_exceeded", message)
         .with("limit", limit)
-        .with("scope", "workspace")
+        .with("scope", scope)
         .retry_later()
 }

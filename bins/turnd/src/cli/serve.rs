@@ -14,7 +14,7 @@ use super::{Durability, TranscriptMode};
 Exit status:
   0   ended by SIGTERM or SIGINT
   1   something failed: the address is taken, a file or the store cannot be used
-  2   wrong usage
+  2   wrong usage; workspaces that cannot be served together
   78  others can reach the address and there is no token: nothing was opened")]
 pub(crate) struct ServeArgs {
     /// Where to listen; 0 picks a free port
@@ -23,9 +23,9 @@ pub(crate) struct ServeArgs {
     /// The address to bind; anything but loopback needs a token
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS", value_parser = bind_address)]
     pub(crate) hostname: IpAddr,
-    /// The folder the agents work in [default: the current one]
+    /// A folder the agents work in; repeatable, the first is the one of callers who name none [default: the current one]
     #[arg(long, value_name = "DIR")]
-    pub(crate) workspace: Option<PathBuf>,
+    pub(crate) workspace: Vec<PathBuf>,
     /// Where ledgers and transcripts live [default: the user's state folder; for native transcripts ~/.qwen]
     #[arg(long, env = "TURND_STORE", value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
@@ -147,9 +147,12 @@ pub(crate) enum PermissionPolicy {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitArgs {
-    /// Live sessions at a time
+    /// Live sessions of a workspace at a time
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = at_least_one::<usize>)]
     pub(crate) max_sessions: usize,
+    /// Live sessions of all workspaces at a time
+    #[arg(long, default_value_t = 800, value_name = "N", value_parser = at_least_one::<usize>)]
+    pub(crate) max_total_sessions: usize,
     /// Running and queued prompts of one session; 0 lifts the limit
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub(crate) max_pending_prompts_per_session: usize,

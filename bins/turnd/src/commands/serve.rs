@@ -53,8 +53,8 @@ impl ServeCommandError {
     /// The exit status, as the help text lists them.
     pub(crate) fn status(&self) -> u8 {
         match self {
+            Self::Usage(_) | Self::Serve(serve::ServeError::Folders(_)) => 2,
             Self::Io(..) | Self::Tls(_) | Self::Serve(_) => 1,
-            Self::Usage(_) => 2,
             // `EX_CONFIG` of the BSD convention: not what a restart mends.
             Self::Unguarded(_) => 78,
         }
@@ -113,9 +113,9 @@ fn options(args: ServeArgs, token: Option<Token>, tls: Option<Tls>) -> Result<Se
     let own = own_program()?;
     let agent = Agent::parse(&args.agent, &own)?;
     let mode = args.transcript.unwrap_or(agent.mode);
-    let workspace = workspace(args.workspace.as_deref())?;
+    let workspaces = workspaces(&args.workspace)?;
     Ok(ServeOptions {
-        workspace,
+        workspaces,
         store: args.store.unwrap_or_else(|| store::default_for(mode)),
         mode: match mode {
             TranscriptMode::Recorded => serve::Mode::Recorded,
@@ -129,6 +129,7 @@ fn options(args: ServeArgs, token: Option<Token>, tls: Option<Tls>) -> Result<Se
         allow_origins: args.access.allow_origin,
         limits: Limits {
             max_sessions: args.limits.max_sessions,
+            max_total_sessions: args.limits.max_total_sessions,
             max_pending_prompts: args.limits.max_pending_prompts_per_session,
             max_connections: args.limits.max_connections,
             event_ring_size: args.limits.event_ring_size,
@@ -183,11 +184,13 @@ fn own_program() -> Result<PathBuf, ServeCommandError> {
     std::env::current_exe().map_err(|error| ServeCommandError::Io("cannot find my own program".into(), error))
 }
 
-/// The workspace as one absolute path without links, so that every spelling of it names the same sessions.
-fn workspace(given: Option<&Path>) -> Result<PathBuf, ServeCommandError> {
-    let path = given.unwrap_or(Path::new("."));
-    path.canonicalize()
-        .map_err(|error| ServeCommandError::Io(format!("cannot use the workspace {}", path.display()), error))
+/// The workspaces as absolute paths without links, so that every spelling of one names the same sessions.
+fn workspaces(given: &[PathBuf]) -> Result<Vec<PathBuf>, ServeCommandError> {
+    let real = |path: &Path| {
+        path.canonicalize()
+            .map_err(|error| ServeCommandError::Io(format!("cannot use the workspace {}", path.display()), error))
+    };
+    if given.is_empty() { Ok(vec![real(Path::new("."))?]) } else { given.iter().map(|path| real(path)).collect() }
 }
 
 /// Reads certificate and key again whenever SIGHUP asks for it. Without TLS the signal is left alone. It never ends.

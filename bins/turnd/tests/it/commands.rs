@@ -69,3 +69,23 @@ fn a_deadline_that_would_end_every_prompt_at_once_is_refused() {
         assert!(String::from_utf8_lossy(&output.stderr).contains(flag), "{flag}");
     }
 }
+
+#[test]
+fn two_workspaces_of_one_name_in_the_store_are_wrong_usage() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = |name: &str| base.path().join(name).to_str().unwrap().to_owned();
+    for name in ["a-b", "a/b", "c"] {
+        std::fs::create_dir_all(folder(name)).unwrap();
+    }
+    let store = folder("store");
+    let serve = ["serve", "--port", "0", "--store", &store];
+    let spaces = [folder("c"), folder("a-b"), folder("a/b")];
+    let flags: Vec<&str> = spaces.iter().flat_map(|space| ["--workspace", space]).collect();
+    let output = turnd(&[&serve[..], &flags].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot be served together"));
+    assert!(!base.path().join("store").exists(), "nothing was opened");
+    let output = turnd(&[&serve[..], &["--workspace", &spaces[0], "--workspace", &folder("none")]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!base.path().join("store").exists(), "nothing was opened");
+}

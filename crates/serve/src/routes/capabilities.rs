@@ -1,11 +1,14 @@
 //! `GET /capabilities` (wire rules, section 2.2). A tag is listed only for what works.
 
+use std::sync::Arc;
+
 use bridge::{Mediation, Policy};
 use serde_json::{Value, json};
 
 use crate::dispatch::Call;
-use crate::limits::HISTORY_PAGE_MAX;
+use crate::limits::{HISTORY_PAGE_MAX, WORKSPACES_MAX};
 use crate::reply::{Reply, ok};
+use crate::workspace::Workspace;
 
 /// What always works.
 const TAGS: &[&str] = &[
@@ -45,6 +48,7 @@ pub(crate) fn get(call: &Call<'_>) -> Reply {
     tags.extend(options.rates.map(|_| "rate_limit"));
     tags.extend((!options.allow_origins.is_empty()).then_some("allow_origin"));
     tags.extend(options.writer_idle_timeout_ms.map(|_| "writer_idle_timeout"));
+    tags.extend((call.daemon.workspaces().count() > 1).then_some("multi_workspace_sessions"));
     let workspace = &call.daemon.primary().cwd;
     ok(&json!({
         "v": 1,
@@ -57,15 +61,25 @@ pub(crate) fn get(call: &Call<'_>) -> Reply {
         "transports": ["rest"],
         "policy": policy(options.mediation),
         "limits": {
-            "maxRegisteredWorkspaces": 1,
+            "maxRegisteredWorkspaces": WORKSPACES_MAX,
             "maxPendingPromptsPerSession": nullable(limits.max_pending_prompts),
             "sessionRestoreTimeoutMs": options.restore_timeout_ms,
             "maxSessionsPerWorkspace": limits.max_sessions,
-            "maxTotalSessions": limits.max_sessions,
+            "maxTotalSessions": limits.max_total_sessions,
             "maxHistoryPageSize": HISTORY_PAGE_MAX,
         },
-        "workspaces": [{ "cwd": workspace, "primary": true, "trusted": true, "removable": false }],
+        "workspaces": workspaces(call),
     }))
+}
+
+/// The folders of this daemon, the primary one first.
+fn workspaces(call: &Call<'_>) -> Vec<Value> {
+    let primary = call.daemon.primary();
+    let entry = |workspace: &Arc<Workspace>| {
+        let is_primary = Arc::ptr_eq(workspace, primary);
+        json!({ "id": workspace.id, "cwd": workspace.cwd, "primary": is_primary, "trusted": true, "removable": false })
+    };
+    call.daemon.workspaces().map(entry).collect()
 }
 
 /// Who decides what agents ask. What is not limited is not shown.

@@ -24,7 +24,7 @@ pub(crate) struct Daemon {
 /// Options that fit a test.
 pub(crate) fn options(store: &Path) -> ServeOptions {
     ServeOptions {
-        workspace: "/ws".into(),
+        workspaces: vec!["/ws".into()],
         store: store.to_owned(),
         mode: Mode::Recorded,
         agent: vec!["scripted".into()],
@@ -79,7 +79,16 @@ impl Daemon {
 
     /// What a second daemon on the same store is told; nothing when it may begin.
     pub(crate) fn second(&self) -> impl Future<Output = Option<String>> + use<> {
-        let options = options(self.store.path());
+        self.second_with(|_| {})
+    }
+
+    /// The same of one with other options.
+    pub(crate) fn second_with<C: FnOnce(&mut ServeOptions)>(
+        &self,
+        change: C,
+    ) -> impl Future<Output = Option<String>> + use<C> {
+        let mut options = options(self.store.path());
+        change(&mut options);
         async move {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let second = Server::with_hosts(listener, options, Arc::new(Hosts::new())).await;
@@ -96,13 +105,23 @@ impl Daemon {
     }
 
     /// A daemon of the next life on the same store.
-    pub(crate) async fn restart(mut self) -> Self {
+    pub(crate) async fn restart(self) -> Self {
+        self.restart_with(|_| {}).await
+    }
+
+    /// The same with other options.
+    pub(crate) async fn restart_with(mut self, change: impl FnOnce(&mut ServeOptions)) -> Self {
         self.stop().await;
-        Self::on(self.store.clone(), |_| {}).await
+        Self::on(self.store.clone(), change).await
     }
 
     pub(crate) fn chats(&self) -> PathBuf {
-        self.store.path().join("projects/-ws/chats")
+        self.chats_of("-ws")
+    }
+
+    /// The same of another workspace, by its name in the store.
+    pub(crate) fn chats_of(&self, name: &str) -> PathBuf {
+        self.store.path().join("projects").join(name).join("chats")
     }
 
     pub(crate) fn ledger(&self, session: &str) -> String {

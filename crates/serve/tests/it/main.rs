@@ -30,3 +30,4 @@ mod terminals;
 mod tls;
 mod turns;
 mod wiring;
+mod workspaces;

@@ -1,6 +1,5 @@
 //! The other end of a host's streams, scripted: it greets, answers by the prompt's text, and keeps what it heard.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -232,7 +231,7 @@ impl Host {
         let session = message["params"]["sessionId"].clone();
         let text = message["params"]["prompt"][0]["text"].as_str().unwrap_or_default().to_owned();
         let prompt_id = message["params"]["_meta"]["qwen-code/invocation"]["promptId"].as_str().unwrap().to_owned();
-        let mut record = Recording::begin(&self.order.transcript, &self.order.session_id, &prompt_id, &text);
+        let mut record = Recording::begin(&self.order, &prompt_id, &text);
         match text.split(' ').next().unwrap_or_default() {
             "hold" => {
                 let cancelled = self.cancelled.acquire();
@@ -339,9 +338,10 @@ struct Recording {
 }
 
 impl Recording {
-    fn begin(path: &PathBuf, session_id: &str, prompt_id: &str, text: &str) -> Self {
-        let identity = Identity { session_id: session_id.into(), cwd: "/ws".into(), version: "0".into() };
-        let mut writer = Writer::open(path, identity, transcript::Durability::Process).unwrap();
+    fn begin(order: &HostOrder, prompt_id: &str, text: &str) -> Self {
+        let cwd = order.workspace.to_string_lossy().into_owned();
+        let identity = Identity { session_id: order.session_id.clone(), cwd, version: "0".into() };
+        let mut writer = Writer::open(&order.transcript, identity, transcript::Durability::Process).unwrap();
         let user = Body::User { prompt_id: Some(prompt_id.into()), parts: vec![json!({ "text": text })] };
         writer.append(now_ms(), &user).unwrap();
         Self { writer, prompt_id: prompt_id.into(), text: text.into() }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::announcement::Announcement;
 use crate::policy::Tally;
 use crate::prompt::PromptId;
+use crate::recording::Recording;
 use crate::{Clipped, Decision, Expiry, Forbidden, InputWritten, Resolution};
 
 /// An event before it has a number.
@@ -58,6 +59,8 @@ pub(crate) enum News {
     AgentKept { reason: StopCause, code: String, message: String },
     /// A change that the crates above brought about.
     Announced(Announcement),
+    /// The disk refuses records of the transcript, or takes them again.
+    Recording(Recording),
     /// The session was closed on request. Nothing follows.
     SessionClosed { reason: String, closed_by: Option<String> },
     /// The session ended by itself or with the daemon. Nothing follows.

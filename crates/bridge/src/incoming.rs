@@ -6,6 +6,7 @@ use crate::event::Exit;
 use crate::limits::{BRANCH_POINT_BYTES_MAX, STOP_REASON_UNITS_MAX};
 use crate::outcome::{Answer, HostWord};
 use crate::policy::CANCELLED;
+use crate::recording::Recording;
 use crate::{Clipped, InputWritten};
 
 /// An update of the session by the agent.
@@ -180,6 +181,13 @@ fn failure(error: &RpcError) -> Answer {
 pub(crate) fn exit(params: &str) -> Exit {
     let number = |key| raw_at(params, &[key]).and_then(|raw| raw.parse().ok());
     Exit { code: number("exitCode"), signal: number("signal") }
+}
+
+/// The parameters of the host's `turnd/recording_degraded`.
+pub(crate) fn recording(params: &str) -> Recording {
+    let number = |key| raw_at(params, &[key]).and_then(|raw| raw.parse().ok()).unwrap_or(0);
+    let given_up = raw_at(params, &["givenUp"]) == Some("true");
+    Recording { held_records: number("heldRecords"), held_bytes: number("heldBytes"), given_up }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::event::Exit;
 use crate::incoming::{Ask, Update};
 use crate::outcome::Answer;
 use crate::prompt::{Prompt, PromptId, Receipt};
+use crate::recording::Recording;
 use crate::succession::Succession;
 use crate::{Deadline, Vote, Voter};
 
@@ -35,6 +36,8 @@ pub(crate) enum Input {
     /// The daemon is stopping.
     Shutdown,
 
+    /// The host says how the recording goes.
+    Recording(Recording),
     /// The agent sends an update.
     Updated(Update),
     /// The agent asks for permission; `request_id` is our name for that, and `registered` are the session's clients at that time.

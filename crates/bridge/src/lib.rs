@@ -32,6 +32,7 @@ mod permission;
 mod policy;
 mod prompt;
 mod queue;
+mod recording;
 mod resolution;
 mod session;
 mod shell;
@@ -52,6 +53,7 @@ pub use overlay::{Ended, TurnView};
 pub use permission::{PendingPermission, Vote, VoteOutcome};
 pub use policy::{Forbidden, Mediation, Policy, Voter};
 pub use prompt::{AdmitError, LivePrompt, NotOpen, PendingPrompt, Prompt, PromptState, Receipt, Waiting};
+pub use recording::Recording;
 pub use resolution::{Decision, Reason, Resolution};
 pub use shell::{
     AskError, Bridge, CloseError, Detached, Kind, OpenError, OpenSession, Opened, Options, Session, Streams, Subscribe,

@@ -32,6 +32,7 @@ use crate::overlay::Overlay;
 use crate::permission::Permissions;
 use crate::prompt::{Prompt, PromptId, Receipt};
 use crate::queue::{Entry, Queue};
+use crate::recording::Recording;
 use crate::turn::Turn;
 use crate::{AdmitError, InputWritten, Mediation, NotOpen, Reason, TurnError};
 use replacing::Replacing;
@@ -47,6 +48,7 @@ pub(crate) struct Session {
     permissions: Permissions,
     overlay: Overlay,
     latest: Latest,
+    recording: Recording,
     turn_error: Option<TurnError>,
     /// When a turn last settled.
     updated_at_ms: Option<u64>,
@@ -88,6 +90,7 @@ impl Session {
             permissions: Permissions::default(),
             overlay: Overlay::default(),
             latest: Latest::default(),
+            recording: Recording::default(),
             turn_error: None,
             updated_at_ms: None,
             active_at_ms: at_ms,
@@ -115,6 +118,7 @@ impl Session {
             Input::Close { reason, closed_by } => self.close(News::SessionClosed { reason, closed_by }, &mut step),
             Input::Kill => self.kill(&mut step),
             Input::Shutdown => self.shut_down(&mut step),
+            Input::Recording(recording) => self.note_recording(recording, &mut step),
             Input::Updated(update) => self.update(update, &mut step),
             Input::Asked { ask, request_id, registered } => self.ask(ask, request_id, registered, &mut step),
             Input::AskedUnknown { agent_request, method } => self.refuse_unknown(agent_request, method, &mut step),
@@ -246,6 +250,14 @@ impl Session {
     fn announce(&self, announcement: Announcement, by: Option<Arc<str>>, step: &mut Step) {
         if self.has_readers() {
             step.publish(None, by, News::Announced(announcement));
+        }
+    }
+
+    /// Tells the readers how the recording goes, which is no part of a turn either.
+    fn note_recording(&mut self, recording: Recording, step: &mut Step) {
+        self.recording = recording;
+        if self.has_readers() {
+            step.publish(None, None, News::Recording(recording));
         }
     }
 

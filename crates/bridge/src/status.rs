@@ -1,6 +1,6 @@
 //! A session at a glance.
 
-use crate::PendingPermission;
+use crate::{PendingPermission, Recording};
 
 /// The state of a live session, for its status page and for whoever decides to close it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Status {
     pub turn_error: Option<TurnError>,
     /// Open permission requests, oldest first.
     pub pending_permissions: Vec<PendingPermission>,
+    /// What of the transcript waits for the disk.
+    pub recording: Recording,
     /// The session is being closed.
     pub closing: bool,
     /// Answers of the agent to prompts whose outcome was out already. They changed nothing.

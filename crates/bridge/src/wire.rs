@@ -49,6 +49,7 @@ pub(crate) fn kind(news: &News) -> &'static str {
         News::AgentReplaced { .. } => "agent_replaced",
         News::AgentKept { .. } => "agent_kept",
         News::Announced(announcement) => announcement.kind(),
+        News::Recording(recording) => recording.kind(),
         News::SessionClosed { .. } => "session_closed",
         News::SessionDied { .. } => "session_died",
     }
@@ -111,6 +112,7 @@ fn data(event: &Event, session_id: &str, at_ms: u64) -> String {
             prompt().text("reason", reason.as_str()).text("code", code).text("message", message).finish()
         }
         News::Announced(announcement) => announcement.data(session()),
+        News::Recording(recording) => recording.data(session()),
         News::SessionClosed { reason, closed_by } => {
             session().text("reason", reason).maybe_text("closedBy", closed_by.as_deref()).finish()
         }

@@ -7,6 +7,7 @@
 use transcript::{Body, Writer};
 
 use crate::limits::HELD_RECORD_BYTES_MAX;
+use crate::recording::Recording;
 
 /// Appends the records of one session.
 #[derive(Debug)]
@@ -16,8 +17,8 @@ pub(crate) struct Journal {
     held_bytes: usize,
     /// How much may be held.
     bound_bytes: usize,
-    /// Too much was held. What was then in memory is given up.
-    given_up: bool,
+    /// Too much was held, and this is what was then in memory. It is given up.
+    given_up: Option<Recording>,
     /// No record is dated earlier. The daemon's admission and our user record often fall into the same millisecond, and then
     /// nobody could tell from the dates which came first; we can, since we were told.
     floor_ms: u64,
@@ -30,7 +31,7 @@ impl Journal {
             held: Vec::new(),
             held_bytes: 0,
             bound_bytes: HELD_RECORD_BYTES_MAX,
-            given_up: false,
+            given_up: None,
             floor_ms: 0,
         }
     }
@@ -38,7 +39,7 @@ impl Journal {
     /// Appends the record of a prompt that is not dispatched yet. A record that fails is not held: its prompt is refused.
     /// It, and every record after it, is dated later than `after_ms`.
     pub(crate) fn admit(&mut self, at_ms: u64, after_ms: u64, record: &Body) -> Result<(), String> {
-        if self.given_up {
+        if self.given_up.is_some() {
             return Err("the transcript could not be written for too long".to_owned());
         }
         self.write_held().map_err(|error| error.to_string())?;
@@ -49,7 +50,7 @@ impl Journal {
 
     /// Appends records of a turn in one write, or holds them.
     pub(crate) fn append(&mut self, at_ms: u64, records: Vec<Body>) {
-        if self.given_up {
+        if self.given_up.is_some() {
             return;
         }
         let (at_ms, was_holding) = (at_ms.max(self.floor_ms), self.is_holding());
@@ -75,6 +76,12 @@ impl Journal {
         !self.held.is_empty()
     }
 
+    /// What waits, for the daemon.
+    pub(crate) fn recording(&self) -> Recording {
+        let held = Recording { held_records: self.held.len(), held_bytes: self.held_bytes, given_up: false };
+        self.given_up.unwrap_or(held)
+    }
+
     fn write_held(&mut self) -> Result<(), transcript::AppendError> {
         if self.held.is_empty() {
             return Ok(());
@@ -88,7 +95,7 @@ impl Journal {
     fn give_up_over_bound(&mut self) {
         if self.held_bytes > self.bound_bytes {
             tracing::error!(records = self.held.len(), "too many records are held; this session is recorded no longer");
-            self.given_up = true;
+            self.given_up = Some(Recording { given_up: true, ..self.recording() });
             self.held = Vec::new();
         }
     }
@@ -215,8 +222,12 @@ mod tests {
         journal.bound_bytes = 1_000;
         journal.append(1, vec![user("a")]);
         assert!(journal.is_holding());
+        let held = journal.recording();
+        assert!(!held.is_well() && held.differs_from(Recording::default()) && held.held_bytes > 1, "{held:?}");
         journal.append(2, vec![user(&"x".repeat(1_000))]);
         assert!(!journal.is_holding());
+        let given_up = journal.recording();
+        assert!(given_up.given_up && given_up.held_records == 2 && given_up.differs_from(held), "{given_up:?}");
         heal(folder.path());
         journal.append(3, vec![user("c")]);
         assert!(journal.admit(4, 0, &user("d")).is_err());

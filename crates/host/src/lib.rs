@@ -21,6 +21,7 @@ mod limits;
 mod machine;
 mod options;
 mod outgoing;
+mod recording;
 mod run;
 mod shell;
 mod sidecar;

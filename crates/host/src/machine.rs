@@ -22,8 +22,9 @@ use transcript::Body;
 
 use crate::exit::Exit;
 use crate::options::Mode;
+use crate::recording::Recording;
 use crate::turn::Turn;
-use crate::wire::Capabilities;
+use crate::wire::{self, Capabilities};
 use late::LateOutput;
 use replace::Replacement;
 use restore::Restore;
@@ -48,6 +49,8 @@ pub(crate) enum Input {
     Admitted(Result<(), String>),
     /// The agent's tree is gone and another process of it runs, or why not: then there is no agent.
     Replaced(Result<(), String>),
+    /// The disk began to refuse records, or takes them again.
+    Recording(Recording),
     /// The daemon has died, or no longer listens.
     DaemonGone,
     /// The agent has ended, and everything it said has been taken in.
@@ -201,6 +204,7 @@ impl Machine {
             Input::AnswerLost { limit_bytes } => self.answer_lost(at_ms, limit_bytes),
             Input::Admitted(result) => self.admitted(result),
             Input::Replaced(result) => self.replaced(at_ms, result),
+            Input::Recording(recording) => self.tell_daemon(wire::recording(recording)),
             Input::DaemonGone => self.daemon_gone(),
             Input::AgentGone(exit) => self.agent_gone(at_ms, &exit),
             Input::LingerExpired => self.linger_expired(at_ms),

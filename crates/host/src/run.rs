@@ -13,6 +13,7 @@ use crate::launch;
 use crate::machine::Machine;
 use crate::options::HostOptions;
 use crate::outgoing::Outgoing;
+use crate::recording::Recording;
 use crate::shell::{Shell, Signals, Stage};
 use crate::sidecar::{self, Note};
 use crate::start::{Started, start};
@@ -54,6 +55,7 @@ where
         to_daemon: Outgoing::new(Some(stdout)),
         agent: begun.agent,
         journal: begun.journal,
+        told: Recording::default(),
         note: Note::new(&options.session_id, argv(&options)),
         note_path: sidecar::path_beside(&options.transcript_path),
         linger: options.linger,

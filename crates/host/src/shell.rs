@@ -21,6 +21,7 @@ use crate::launch;
 use crate::limits::{FADE_WAIT, RETRY_RECORDS, TO_AGENT_BYTES_MAX, TO_DAEMON_BYTES_MAX};
 use crate::machine::{Effect, Input, Machine};
 use crate::outgoing::Outgoing;
+use crate::recording::Recording;
 use crate::sidecar::{self, Note};
 use crate::timers::{Timer, Timers};
 use crate::tree::{self, Tree};
@@ -33,6 +34,8 @@ pub(crate) struct Shell<R, W> {
     pub(crate) to_daemon: Outgoing<W>,
     pub(crate) agent: Agent,
     pub(crate) journal: Option<Journal>,
+    /// What the daemon was last told of the recording.
+    pub(crate) told: Recording,
     pub(crate) note: Note,
     pub(crate) note_path: PathBuf,
     pub(crate) linger: Duration,
@@ -209,10 +212,23 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
             if let Effect::Admit { record, after_ms } = &effect {
                 let result = self.journal.as_mut().map_or(Ok(()), |journal| journal.admit(at_ms, *after_ms, record));
                 effects.extend(self.machine.handle(at_ms, Input::Admitted(result)));
-                continue;
+            } else {
+                self.perform(at_ms, effect);
             }
-            self.perform(at_ms, effect);
+            // The daemon hears of it before it hears what the records were about.
+            let noticed = self.notice_recording(at_ms);
+            noticed.into_iter().rev().for_each(|effect| effects.push_front(effect));
         }
+    }
+
+    /// What is to be done when the disk has begun to refuse records, or takes them again.
+    fn notice_recording(&mut self, at_ms: u64) -> Vec<Effect> {
+        let recording = self.journal.as_ref().map(Journal::recording).unwrap_or_default();
+        if !recording.differs_from(self.told) {
+            return Vec::new();
+        }
+        self.told = recording;
+        self.machine.handle(at_ms, Input::Recording(recording))
     }
 
     fn perform(&mut self, at_ms: u64, effect: Effect) {
@@ -248,6 +264,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
         journal.retry();
         if journal.is_holding() {
             self.timers.arm(Timer::Retry, RETRY_RECORDS);
+        }
+        let at_ms = now_ms();
+        for effect in self.notice_recording(at_ms) {
+            self.perform(at_ms, effect);
         }
     }
 

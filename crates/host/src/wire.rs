@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
+use crate::recording::Recording;
 use crate::turn::Prompt;
 
 pub(crate) const INITIALIZE: &str = "initialize";
@@ -17,12 +18,16 @@ pub(crate) const SESSION_PROMPT: &str = "session/prompt";
 pub(crate) const SESSION_CANCEL: &str = "session/cancel";
 pub(crate) const SESSION_UPDATE: &str = "session/update";
 pub(crate) const REQUEST_PERMISSION: &str = "session/request_permission";
+/// What every method begins with that daemon and host have between them.
+pub(crate) const OURS: &str = "turnd/";
 /// From the daemon: end the agent now.
 pub(crate) const CLOSE: &str = "turnd/close";
 /// From the daemon: the agent does not stop; put another process in its place.
 pub(crate) const REPLACE_AGENT: &str = "turnd/replace_agent";
 /// To the daemon: the agent has ended by itself.
 pub(crate) const AGENT_EXITED: &str = "turnd/agent_exited";
+/// To the daemon: the disk refuses records of the transcript, or takes them again.
+pub(crate) const RECORDING_DEGRADED: &str = "turnd/recording_degraded";
 
 /// Where the prompt's identity travels.
 const INVOCATION_META: &str = "qwen-code/invocation";
@@ -148,6 +153,13 @@ pub(crate) fn agent_exited(exit: &Exit) -> Bytes {
         params["stderrTail"] = exit.stderr_tail.as_str().into();
     }
     compose::notification(AGENT_EXITED, &params)
+}
+
+/// The notification of how the recording goes. Nothing is held when the disk takes records again.
+pub(crate) fn recording(recording: Recording) -> Bytes {
+    let Recording { held_records, held_bytes, given_up } = recording;
+    let params = json!({ "heldRecords": held_records, "heldBytes": held_bytes, "givenUp": given_up });
+    compose::notification(RECORDING_DEGRADED, &params)
 }
 
 /// An error answer of the agent without what only turnd may say in it; none when there is nothing of that kind. A code of

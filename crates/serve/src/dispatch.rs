@@ -1,10 +1,6 @@
 //! One request from its head to its answer: wall, body, route; a panic on the way is a 500 and nothing more.
 
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 use bridge::{Session, Voter};
 use bytes::Bytes;
@@ -19,6 +15,7 @@ use crate::refusal::Refusal;
 use crate::reply::{Reply, refuse};
 use crate::router::{Matched, Route};
 use crate::routes;
+use crate::unpanicked::unpanicked;
 use crate::wall::{Passage, mark_allowed};
 use crate::whereabouts;
 use crate::workspace::Workspace;
@@ -150,26 +147,5 @@ where
         Route::TurnResult => routes::result::get(&call).await,
         Route::Vote => routes::permission::vote(&call),
         Route::SessionVote => routes::permission::session_vote(&call),
-    }
-}
-
-/// What `future` gives, or none when it panicked. The panic's own message is in the log already.
-async fn unpanicked<F: Future>(future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-        Ok(poll) => poll.map(Some),
-        Err(_) => Poll::Ready(None),
-    })
-    .await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_panic_is_an_absent_answer() {
-        assert_eq!(unpanicked(async { 1 }).await, Some(1));
-        assert_eq!(unpanicked(async { panic!("on purpose") }).await, None::<u8>);
     }
 }

@@ -54,6 +54,7 @@ mod tasks;
 mod tls;
 mod token;
 mod turn_status;
+mod unpanicked;
 mod wait;
 mod wall;
 mod whereabouts;

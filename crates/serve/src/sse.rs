@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use bridge::{Frame, Subscription};
 use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+use crate::clock::now_ms;
 use crate::limits::{HEARTBEAT_MS, RECONNECT_MS, STREAM_CHUNK_BYTES};
+use crate::unpanicked::unpanicked;
+use crate::wire::synthetic_frame;
 
 /// Chunks on their way to the socket. What waits longer waits in the subscription, whose bounds decide about eviction.
 const CHUNKS_QUEUED: usize = 1;
@@ -48,7 +52,18 @@ pub(crate) fn open<S: Source>(stream: Stream<S>) -> (mpsc::Receiver<Bytes>, impl
     (receiver, pump(stream, sender))
 }
 
-async fn pump<S: Source>(mut stream: Stream<S>, chunks: mpsc::Sender<Bytes>) {
+/// A fault of ours ends one stream, and its reader is told: it can come back with its cursor.
+async fn pump<S: Source>(stream: Stream<S>, chunks: mpsc::Sender<Bytes>) {
+    if unpanicked(send(stream, &chunks)).await.is_none() {
+        let mut text = BytesMut::new();
+        let data = json!({ "error": "Internal server error" });
+        put_synthetic(&mut text, "stream_error", &synthetic_frame("stream_error", &data, now_ms()));
+        // A reader that is gone needs no words.
+        let _ = chunks.send(text.freeze()).await;
+    }
+}
+
+async fn send<S: Source>(mut stream: Stream<S>, chunks: &mpsc::Sender<Bytes>) {
     let mut text = BytesMut::from(format!("retry: {RECONNECT_MS}\n\n").as_bytes());
     if !stream.replays
         && let Some(snapshot) = stream.snapshot.take()
@@ -179,6 +194,38 @@ mod tests {
         let (chunks, pump) = open(Drip::every(Duration::from_secs(1 << 30), 0));
         drop(chunks);
         pump.await;
+    }
+
+    /// A source with a fault behind its first frame.
+    struct Faulty(bool);
+
+    impl Source for Faulty {
+        async fn next(&mut self) -> Option<Frame> {
+            assert!(!std::mem::replace(&mut self.0, true), "on purpose");
+            Some(Frame { id: Some(1), kind: "word", json: Bytes::from_static(b"{}") })
+        }
+
+        fn try_next(&mut self) -> Option<Frame> {
+            None
+        }
+    }
+
+    #[tokio::test]
+    async fn a_fault_in_a_stream_is_told_to_its_reader_as_the_last_frame() {
+        let (mut chunks, pump) = open(Stream { source: Faulty(false), snapshot: None, replays: false });
+        let read = async {
+            let mut said = Vec::new();
+            while let Some(chunk) = chunks.recv().await {
+                said.push(String::from_utf8(chunk.to_vec()).unwrap());
+            }
+            said
+        };
+        let (said, ()) = tokio::join!(read, pump);
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert!(said[1].starts_with("id: 1\nevent: word\n"), "{said:?}");
+        let last = r#"event: stream_error
+data: {"v":1,"type":"stream_error","data":{"error":"Internal server error"},"#;
+        assert!(said[2].starts_with(last), "{said:?}");
     }
 
     #[test]

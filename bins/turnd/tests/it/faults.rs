@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
+use crate::stream::follow;
 use crate::world::{World, chats, until};
 
 #[test]
@@ -156,13 +157,55 @@ fn a_session_of_an_empty_or_missing_transcript_is_not_found() {
     }
 }
 
+/// Lets a process write files up to so many bytes and no further.
+#[cfg(target_os = "linux")]
+fn limit(pid: u32, soft: &str) {
+    let args = ["--pid", &pid.to_string(), &format!("--fsize={soft}:")];
+    assert!(Command::new("prlimit").args(args).status().unwrap().success());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_transcript_that_waits_for_the_disk_is_told_to_readers_and_to_whoever_asks_after_the_daemons_health() {
+    let mut world = World::new();
+    let session = world.session();
+    let (told, heard) = std::sync::mpsc::channel();
+    let reader = follow(world.address(), &session, move |data| {
+        let envelope: serde_json::Value = serde_json::from_str(data).unwrap();
+        if envelope["type"].as_str().unwrap().starts_with("session_recording_") {
+            told.send(envelope).unwrap();
+        }
+    });
+    let event = || heard.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+    let prompt = world.prompt(&session, "slow 600000");
+    world.until_chunk(&session, &prompt);
+    let hosts: Vec<u32> = world.family().into_iter().filter(|pid| *pid != world.pid()).collect();
+    hosts.iter().for_each(|pid| limit(*pid, "1"));
+    assert_eq!(world.call("POST", &format!("/session/{session}/cancel"), "{}").0, 204);
+    let held = event();
+    assert_eq!(held["type"], "session_recording_degraded");
+    assert_eq!((&held["data"]["reason"], &held["data"]["givenUp"]), (&json!("write_failed"), &json!(false)));
+    let records = held["data"]["heldRecords"].as_u64().unwrap();
+    // The turn ends as it did, only its records wait.
+    assert_eq!(world.settle(&session, &prompt)["state"], "cancelled");
+    let (status, health) = world.call("GET", "/health", "");
+    assert_eq!((status, &health["reason"]), (503, &json!("transcript_unwritable")), "{health}");
+    assert_eq!((&health["degradedSessions"], &health["heldRecords"]), (&json!(1), &json!(records)));
+    hosts.iter().for_each(|pid| limit(*pid, "unlimited"));
+    let well = event();
+    assert_eq!(
+        (&well["type"], &well["data"]),
+        (&json!("session_recording_recovered"), &json!({ "sessionId": session }))
+    );
+    assert_eq!(world.get("/health")["status"], "ok");
+    assert!(fs::read_to_string(chats(&world).join(format!("{session}.jsonl"))).unwrap().contains("turn_result"));
+    world.kill_everything();
+    drop(reader.join().unwrap());
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_limit_on_the_size_of_files_is_met_like_a_full_disk_also_by_the_log() {
-    let limit = |pid: u32, soft: &str| {
-        let args = ["--pid", &pid.to_string(), &format!("--fsize={soft}:")];
-        assert!(Command::new("prlimit").args(args).status().unwrap().success());
-    };
     // The log is beyond the limit from the start: nothing that is to be told there can be.
     let mut log = tempfile::tempfile().unwrap();
     log.write_all(&[b'\n'; 9000]).unwrap();

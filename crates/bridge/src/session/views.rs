@@ -129,6 +129,7 @@ impl Session {
             pending_prompt_count: self.unfinished(),
             turn_error: self.turn_error.clone(),
             pending_permissions: self.permissions.pending(),
+            recording: self.recording,
             closing: self.open().is_err(),
             late_answers: self.late_answers,
         }

@@ -138,6 +138,9 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
             state.exit = Some(incoming::exit(message.params().unwrap_or("{}")));
             None
         }
+        Kind::Notification { method } if method == "turnd/recording_degraded" => {
+            Some(Input::Recording(incoming::recording(message.params().unwrap_or("{}"))))
+        }
         Kind::Notification { .. } => {
             state.oddities.unknown_notifications += 1;
             None

@@ -1,7 +1,7 @@
 //! Questions to the agent that are no prompt, and what readers are told of changes.
 
 use acp::RpcError;
-use bridge::{Announcement, AskError};
+use bridge::{Announcement, AskError, Recording};
 use serde_json::json;
 
 use crate::world::{World, envelope};
@@ -44,6 +44,27 @@ async fn a_question_that_is_refused_or_not_answered_says_which() {
     };
     assert_eq!(tokio::join!(ask(), hang_up).0.unwrap_err(), AskError::Gone);
     assert_eq!(ask().await.unwrap_err(), AskError::Gone);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_host_says_of_its_recording_is_told_to_the_readers_and_seen_in_the_status() {
+    let mut world = World::start().await;
+    let session = world.session.clone();
+    assert!(!session.status().recording.is_degraded());
+    let mut say = async |params: serde_json::Value| {
+        world.agent.say(acp::compose::notification("turnd/recording_degraded", &params)).await;
+        envelope(&world.frame().await)
+    };
+    let told = say(json!({"heldRecords": 2, "heldBytes": 300, "givenUp": false})).await;
+    let data =
+        json!({"sessionId": "s", "reason": "write_failed", "heldRecords": 2, "heldBytes": 300, "givenUp": false});
+    assert_eq!((&told["type"], &told["data"]), (&json!("session_recording_degraded"), &data));
+    let told = say(json!({"heldRecords": 9, "heldBytes": 900, "givenUp": true})).await;
+    assert_eq!((&told["type"], &told["data"]["givenUp"]), (&json!("session_recording_degraded"), &json!(true)));
+    assert_eq!(session.status().recording, Recording { held_records: 9, held_bytes: 900, given_up: true });
+    let told = say(json!({"heldRecords": 0, "heldBytes": 0, "givenUp": false})).await;
+    assert_eq!((&told["type"], &told["data"]), (&json!("session_recording_recovered"), &json!({"sessionId": "s"})));
+    assert!(!session.status().recording.is_degraded());
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,6 +15,8 @@ impl Machine {
             Kind::Notification { method } | Kind::Request { method, .. } if method == wire::SESSION_UPDATE => {
                 self.update(message);
             }
+            // What only a host may say is nothing in an agent's mouth.
+            Kind::Notification { method } if method.starts_with(wire::OURS) => {}
             Kind::Notification { .. } => self.tell_daemon(line_of(message)),
             Kind::Request { id, method } => self.asked(id, method == wire::REQUEST_PERMISSION, message),
             Kind::Response { id: Some(id) } => match wire::without_our_words(id, message) {

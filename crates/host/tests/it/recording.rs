@@ -81,6 +81,44 @@ async fn a_prompt_that_cannot_be_recorded_is_not_handed_on() {
     host.close().await;
 }
 
+/// Lets a process write no further than the end that its files have, or again as far as it likes.
+#[cfg(target_os = "linux")]
+fn limit_files(pid: u32, soft: &str) {
+    let args = ["--pid", &pid.to_string(), &format!("--fsize={soft}:")];
+    assert!(std::process::Command::new("prlimit").args(args).status().unwrap().success());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_daemon_hears_that_records_are_held_before_the_answer_they_are_of_and_that_none_is_any_more() {
+    let store = Store::new();
+    let mut host = store.host(&[]);
+    host.open().await;
+    let asked = host.prompt("p1", "slow 600000").await;
+    host.until("session/update").await;
+    limit_files(host.pid(), "1");
+    host.cancel().await;
+    let held = host.until("turnd/recording_degraded").await["params"].clone();
+    assert!(held["heldRecords"].as_u64() > Some(0) && held["heldBytes"].as_u64() > Some(0), "{held}");
+    assert_eq!(held["givenUp"], false);
+    assert_eq!(host.answer(asked).await["result"]["stopReason"], "cancelled");
+    limit_files(host.pid(), "unlimited");
+    let well = host.until("turnd/recording_degraded").await["params"].clone();
+    assert_eq!(well, serde_json::json!({ "heldRecords": 0, "heldBytes": 0, "givenUp": false }));
+    assert_eq!(store.result("p1").unwrap()["state"], "cancelled");
+    host.close().await;
+}
+
+#[tokio::test]
+async fn what_only_a_host_may_say_is_nothing_in_an_agents_mouth() {
+    let said = r#"{"jsonrpc":"2.0","method":"turnd/recording_degraded","params":{"heldRecords":1}}"#;
+    let store = Store::new();
+    let mut host =
+        store.host_over_script(&[], &format!("echo '{said}'; echo '{{\"method\":\"x/y\"}}'; cat >/dev/null"));
+    assert_eq!(host.line().await.unwrap()["method"], "x/y");
+    host.close().await;
+}
+
 #[tokio::test]
 async fn the_next_host_goes_on_with_the_record_and_says_what_the_agent_remembers() {
     let store = Store::new();

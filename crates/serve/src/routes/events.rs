@@ -105,7 +105,7 @@ fn snapshot(call: &Call<'_>, session: &Session) -> String {
         "sessionId": session.id(),
         "currentModelId": state["models"]["currentModelId"],
         "currentApprovalMode": state["modes"]["currentModeId"],
-        "recordingDegraded": call.workspace.sink.degraded(),
+        "recordingDegraded": call.workspace.sink.degraded() || session.status().recording.is_degraded(),
     });
     synthetic_frame("session_snapshot", &data, now_ms())
 }

@@ -18,6 +18,18 @@ pub(crate) fn get(call: &Call<'_>) -> Reply {
         let body = json!({ "status": "degraded", "reason": "ledger_unwritable", "failedAppends": failures });
         return json(StatusCode::SERVICE_UNAVAILABLE, &body);
     }
+    let recordings = call.daemon.sessions().into_iter().map(|session| session.status().recording);
+    let degraded: Vec<_> = recordings.filter(bridge::Recording::is_degraded).collect();
+    if !degraded.is_empty() {
+        let held: u64 = degraded.iter().map(|recording| recording.held_records).sum();
+        let body = json!({
+            "status": "degraded",
+            "reason": "transcript_unwritable",
+            "degradedSessions": degraded.len(),
+            "heldRecords": held,
+        });
+        return json(StatusCode::SERVICE_UNAVAILABLE, &body);
+    }
     match query::value(call.head.uri.query(), "deep").as_deref() {
         Some("1" | "true" | "") => json(StatusCode::OK, &deep(call)),
         _ => raw_json(StatusCode::OK, OK.into()),

@@ -288,6 +288,7 @@ fn event_word(event: &Event) -> String {
         }
         News::AgentKept { reason, code, .. } => format!("kept{about} {} {code}", reason.as_str()),
         News::Announced(announcement) => announcement.kind().to_owned(),
+        News::Recording(recording) => recording.kind().to_owned(),
         News::SessionClosed { reason, .. } => format!("closed {reason}"),
         News::SessionDied { reason, .. } => format!("died {reason}"),
     }

@@ -67,15 +67,55 @@ fn every_type_of_an_event_stands_in_the_document_and_no_other_does() {
     let types: BTreeSet<_> = written.iter().map(ToString::to_string).collect();
     assert_eq!(types.len(), written.len(), "each once");
     let bridge = shipped("bridge/src/wire.rs");
-    let announcements = shipped("bridge/src/announcement.rs");
+    let elsewhere = [shipped("bridge/src/announcement.rs"), shipped("bridge/src/recording.rs")];
     let kinds = |text: &str| text.split("fn kind(").nth(1).unwrap().split("}\n\n").next().unwrap().to_owned();
-    let mut told: BTreeSet<String> = words(&kinds(&bridge)).chain(words(&kinds(&announcements))).collect();
-    for text in [bridge, shipped("serve/src/wire.rs"), shipped("serve/src/routes/events.rs")] {
+    let mut told: BTreeSet<String> = words(&kinds(&bridge)).collect();
+    told.extend(elsewhere.iter().flat_map(|text| words(&kinds(text)).collect::<Vec<_>>()));
+    for text in
+        [bridge, shipped("serve/src/wire.rs"), shipped("serve/src/routes/events.rs"), shipped("serve/src/sse.rs")]
+    {
         for call in ["synthetic(\"", "synthetic_frame(\""] {
             told.extend(text.split(call).skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()));
         }
     }
     assert_eq!(types, told);
+}
+
+/// The core types of the wire rules, section 11, that something here can be the cause of. `session_branched` is sent by no peer.
+const CORE_EVENTS: &[&str] = &[
+    "session_update",
+    "turn_complete",
+    "turn_error",
+    "prompt_cancelled",
+    "pending_prompt_added",
+    "pending_prompt_started",
+    "pending_prompt_completed",
+    "permission_request",
+    "permission_resolved",
+    "permission_already_resolved",
+    "permission_partial_vote",
+    "permission_forbidden",
+    "session_closed",
+    "session_died",
+    "session_metadata_updated",
+    "session_recording_degraded",
+    "state_resync_required",
+    "replay_complete",
+    "session_snapshot",
+    "slow_client_warning",
+    "client_evicted",
+    "stream_error",
+    "history_truncated",
+];
+
+/// That a type which stands in the document is one that the sources send is what the test before this one holds.
+#[test]
+fn every_core_type_of_the_wire_that_has_a_cause_here_is_published() {
+    let document = document();
+    let kinds = document["components"]["schemas"]["Event"]["oneOf"].as_array().unwrap();
+    let types: Vec<_> = kinds.iter().filter_map(|kind| kind["properties"]["type"]["const"].as_str()).collect();
+    let missing: Vec<_> = CORE_EVENTS.iter().filter(|kind| !types.contains(kind)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// What an event may say stands under its name somewhere among the events.
@@ -90,13 +130,14 @@ fn every_field_of_an_event_stands_in_the_document() {
     }
     // Inside of an update, which has the agent's own form.
     written.extend(["sessionUpdate", "content", "source"].map(str::to_owned));
-    let bridge = shipped("bridge/src/wire.rs") + &shipped("bridge/src/announcement.rs");
+    let bridge = ["wire", "announcement", "recording"].map(|file| shipped(&format!("bridge/src/{file}.rs"))).concat();
     let calls = ["text(", "raw(", "number("].into_iter().flat_map(|call| bridge.split(call).skip(1));
     let said: BTreeSet<String> = calls.filter_map(|rest| words(rest.strip_prefix('"').map(|_| rest)?).next()).collect();
     assert!(said.len() > 40 && said.contains("expiredWhile"), "{said:?}");
     assert_eq!(said.difference(&written).collect::<Vec<_>>(), Vec::<&String>::new());
     // What two frames of this crate say, and how a process ended.
-    let elsewhere = shipped("serve/src/wire.rs") + &shipped("serve/src/routes/events.rs");
+    let elsewhere =
+        ["wire.rs", "routes/events.rs", "sse.rs"].map(|file| shipped(&format!("serve/src/{file}"))).concat();
     let unsaid = written.difference(&said).filter(|field| !elsewhere.contains(&format!("\"{field}\"")));
     assert_eq!(unsaid.collect::<Vec<_>>(), Vec::<&String>::new());
 }

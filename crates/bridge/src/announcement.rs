@@ -1,5 +1,6 @@
 //! What the crates above tell a session's readers: changes that they brought about and this crate does not decide.
 
+use crate::Title;
 use crate::json::Object;
 
 /// A change of the session, for its readers (wire specification, section 11).
@@ -15,6 +16,15 @@ pub enum Announcement {
 }
 
 impl Announcement {
+    /// What the session is called from here on, if that is what changed.
+    pub(crate) fn title(&self) -> Option<Title> {
+        match self {
+            Self::MetadataUpdated { display_name, title_source } => {
+                Some(Title { text: display_name.clone(), source: title_source.clone() })
+            }
+        }
+    }
+
     /// The type of its event.
     pub(crate) fn kind(&self) -> &'static str {
         match self {

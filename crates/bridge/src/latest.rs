@@ -1,5 +1,6 @@
 //! What a client that joins late has to know: said once by the agent, at odd times.
 
+use crate::Title;
 use crate::incoming::{StateKind, Update};
 use crate::limits::LATEST_UPDATE_BYTES_MAX;
 
@@ -7,14 +8,14 @@ use crate::limits::LATEST_UPDATE_BYTES_MAX;
 #[derive(Debug, Default)]
 pub(crate) struct Latest {
     updates: Vec<(StateKind, String)>,
-    title: Option<String>,
+    title: Option<Title>,
 }
 
 impl Latest {
     pub(crate) fn note(&mut self, update: &Update) {
         let Some(kind) = update.state else { return };
         if kind == StateKind::Info {
-            self.title = acp::string_at(&update.raw, &["title"]).or(self.title.take());
+            self.note_title(acp::string_at(&update.raw, &["title"]));
         }
         self.updates.retain(|(known, _)| *known != kind);
         if update.raw.len() <= LATEST_UPDATE_BYTES_MAX {
@@ -22,8 +23,22 @@ impl Latest {
         }
     }
 
-    pub(crate) fn title(&self) -> Option<&str> {
-        self.title.as_deref()
+    /// What the agent calls the session, unless a person has named it.
+    fn note_title(&mut self, title: Option<String>) {
+        if let Some(text) = title
+            && !self.title.as_ref().is_some_and(Title::is_chosen)
+        {
+            self.title = Some(Title::of_agent(text));
+        }
+    }
+
+    /// The session is called so from here on.
+    pub(crate) fn name(&mut self, title: Title) {
+        self.title = Some(title);
+    }
+
+    pub(crate) fn title(&self) -> Option<&Title> {
+        self.title.as_ref()
     }
 
     /// Raw JSON texts, in the order in which they came.
@@ -60,8 +75,25 @@ mod tests {
     fn a_title_stays_until_another_one_comes() {
         let titled = r#"{"sessionUpdate":"session_info_update","title":"Named"}"#;
         let untitled = r#"{"sessionUpdate":"session_info_update","updatedAt":"now"}"#;
-        assert_eq!(latest(&[titled, untitled]).title(), Some("Named"));
+        assert_eq!(latest(&[titled, untitled]).title(), Some(&Title::of_agent("Named".into())));
         assert_eq!(latest(&[untitled]).title(), None);
+    }
+
+    #[test]
+    fn a_name_that_a_person_gave_outlives_the_agents_ideas() {
+        let titled =
+            |title| update(&format!(r#"{{"update":{{"sessionUpdate":"session_info_update","title":"{title}"}}}}"#));
+        let chosen = |text: &str| Title { text: text.into(), source: Title::MANUAL.into() };
+        let mut latest = Latest::default();
+        latest.note(&titled("idea").unwrap());
+        latest.name(chosen("mine"));
+        latest.note(&titled("other idea").unwrap());
+        assert_eq!(latest.title(), Some(&chosen("mine")));
+        latest.name(chosen("mine too"));
+        assert_eq!(latest.title(), Some(&chosen("mine too")));
+        latest.name(Title::of_agent("remembered".into()));
+        latest.note(&titled("newer").unwrap());
+        assert_eq!(latest.title(), Some(&Title::of_agent("newer".into())));
     }
 
     #[test]

@@ -41,6 +41,7 @@ mod status;
 mod succession;
 mod terminal;
 mod text;
+mod title;
 mod turn;
 mod wire;
 
@@ -63,3 +64,4 @@ pub use sink::{Admission, Ending, PromptLedger, Wish};
 pub use status::{Status, TurnError};
 pub use terminal::{FlushOrigin, InputWritten, Terminal};
 pub use text::Clipped;
+pub use title::Title;

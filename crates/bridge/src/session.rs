@@ -247,7 +247,10 @@ impl Session {
     }
 
     /// Tells the readers of a change. It is no part of a turn, whatever runs meanwhile.
-    fn announce(&self, announcement: Announcement, by: Option<Arc<str>>, step: &mut Step) {
+    fn announce(&mut self, announcement: Announcement, by: Option<Arc<str>>, step: &mut Step) {
+        if let Some(title) = announcement.title() {
+            self.latest.name(title);
+        }
         if self.has_readers() {
             step.publish(None, by, News::Announced(announcement));
         }

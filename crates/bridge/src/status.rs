@@ -1,12 +1,12 @@
 //! A session at a glance.
 
-use crate::{PendingPermission, Recording};
+use crate::{PendingPermission, Recording, Title};
 
 /// The state of a live session, for its status page and for whoever decides to close it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The agent's title for the session.
-    pub title: Option<String>,
+    /// What the session is called, if anybody has named it.
+    pub title: Option<Title>,
     /// When this live entry was made, epoch milliseconds.
     pub created_at_ms: u64,
     /// When a running prompt last settled, epoch milliseconds.

@@ -322,7 +322,8 @@ pub(crate) fn status(session_id: &str, workspace: &str, status: &Status) -> Valu
         body["updatedAt"] = iso(at_ms).into();
     }
     if let Some(title) = &status.title {
-        body["displayName"] = title.as_str().into();
+        body["displayName"] = title.text.as_str().into();
+        body["titleSource"] = title.source.as_str().into();
     }
     if let Some(error) = &status.turn_error {
         body["turnError"] = json!({ "message": error.message });

@@ -6,7 +6,7 @@ use crate::overlay::{Ended, TurnView};
 use crate::queue::{Admitted, Entry};
 use crate::status::Status;
 use crate::turn::Turn;
-use crate::{InputWritten, LivePrompt, PendingPrompt, PromptState};
+use crate::{InputWritten, LivePrompt, PendingPrompt, PromptState, Title};
 
 impl Session {
     /// What happens next by itself, and when (epoch milliseconds), if nothing else happens before.
@@ -101,6 +101,11 @@ impl Session {
         }
     }
 
+    /// The session is called so; whoever reads it hears of that elsewhere.
+    pub(crate) fn entitle(&mut self, title: Title) {
+        self.latest.name(title);
+    }
+
     /// A client gave a sign of life.
     pub(crate) fn note_activity(&mut self, at_ms: u64) {
         self.active_at_ms = self.active_at_ms.max(at_ms);
@@ -119,7 +124,7 @@ impl Session {
     /// The session at a glance. Who reads and who is registered is not the machine's business.
     pub(crate) fn status(&self, created_at_ms: u64, client_count: usize, subscriber_count: usize) -> Status {
         Status {
-            title: self.latest.title().map(str::to_owned),
+            title: self.latest.title().cloned(),
             created_at_ms,
             updated_at_ms: self.updated_at_ms,
             active_at_ms: self.active_at_ms,

@@ -13,8 +13,8 @@ use crate::effect::Reply;
 use crate::input::Input;
 use crate::limits::SUBSCRIBER_FRAMES_DEFAULT;
 use crate::{
-    AdmitError, Announcement, Ended, NotOpen, PendingPrompt, Prompt, Receipt, Status, TurnView, Vote, VoteOutcome,
-    Voter,
+    AdmitError, Announcement, Ended, NotOpen, PendingPrompt, Prompt, Receipt, Status, Title, TurnView, Vote,
+    VoteOutcome, Voter,
 };
 
 /// A live session. Clones are the same session; it stays readable while it is being closed.
@@ -233,6 +233,11 @@ impl Session {
     pub fn announce(&self, announcement: Announcement, by: Option<&str>) {
         let input = Input::Announced { announcement, by: by.map(Into::into) };
         self.live.step(|_| input);
+    }
+
+    /// Calls the session so, as its records do; nobody is told. A change that somebody made is [announced](Self::announce).
+    pub fn entitle(&self, title: Title) {
+        self.live.state.lock().machine.entitle(title);
     }
 
     /// Closes the session: prompts that wait are flushed, the running one is cancelled and given time to settle, the agent is

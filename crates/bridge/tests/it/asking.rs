@@ -79,4 +79,6 @@ async fn a_change_is_told_to_the_readers_and_is_no_part_of_the_turn_that_runs() 
     assert_eq!((&told["type"], &told["originatorClientId"]), (&json!("session_metadata_updated"), &json!("c")));
     assert_eq!(told["data"], json!({"sessionId": "s", "displayName": "n", "titleSource": "manual"}));
     assert_eq!(told.get("promptId"), None);
+    let title = world.session.status().title.map(|title| (title.text, title.source));
+    assert_eq!(title, Some(("n".into(), "manual".into())), "and it is the session's name from here on");
 }

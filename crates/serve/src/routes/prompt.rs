@@ -1,18 +1,14 @@
 //! Admission and cancel (wire rules, sections 8.1 and 8.5). An admission is answered at once; what becomes of it is an event.
 
-use std::sync::Arc;
-
-use bridge::{AdmitError, Prompt, Receipt, Session};
 use hyper::StatusCode;
 
-use crate::chosen::{Once, OnceError, fingerprint};
-use crate::content::{self, Content};
+use crate::admission::admit as admitted;
+use crate::content;
 use crate::dispatch::{Call, registered};
 use crate::idempotency;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, json, no_content};
 use crate::routes::pending::not_open;
-use crate::tasks::blocking;
 use crate::wire::Admitted;
 
 /// `POST /session/:id/prompt`.
@@ -21,114 +17,13 @@ pub(crate) async fn admit(call: &Call<'_>) -> Result<Reply, Refusal> {
     let mut content = content::parse(&call.fields)?;
     content.prompt_id = idempotency::chosen_id(content.prompt_id, &call.head.headers)?;
     let id = call.session_id();
-    let is_closing = call.workspace.desk.is_closing(&id);
     let session = match call.workspace.session(&id) {
-        Err(_) if is_closing => return Err(Refusal::archiving(&id)),
+        Err(_) if call.workspace.desk.is_closing(&id) => return Err(Refusal::archiving(&id)),
         session => session?,
     };
     registered(&session, client)?;
-    let chosen = content.prompt_id.clone();
-    let prompt = prompt(call, &session, client, content);
-    if let Some(prompt_id) = &chosen
-        && let Some(reply) = replayed(call, &session, prompt_id, &prompt).await?
-    {
-        // Whatever keeps a new prompt out does not take back what was admitted.
-        return Ok(reply);
-    }
-    if is_closing {
-        return Err(Refusal::archiving(&id));
-    }
-    if !call.workspace.sink.has_room(&id) {
-        return Err(no_room());
-    }
-    match chosen {
-        Some(prompt_id) => admit_once(call, &session, &prompt_id, prompt),
-        None => match session.admit(prompt) {
-            Ok(receipt) => {
-                call.workspace.chosen.note(&id, &receipt.prompt_id);
-                Ok(accepted(&receipt, false))
-            }
-            Err(error) => Err(refused(&id, error)),
-        },
-    }
-}
-
-/// The answer to a prompt that was admitted under this id before; none when the id is new to the session. Its ids have been read then.
-async fn replayed(
-    call: &Call<'_>,
-    session: &Session,
-    prompt_id: &str,
-    prompt: &Prompt,
-) -> Result<Option<Reply>, Refusal> {
-    let chosen = &call.workspace.chosen;
-    if !chosen.is_loaded(session.id()) {
-        let (workspace, id) = (Arc::clone(call.workspace), session.id().to_owned());
-        let loaded = blocking(move || workspace.chosen.load(&id, &workspace.sink.ledger(&id))).await;
-        loaded.ok_or_else(Refusal::internal)?.map_err(|error| unreadable(session.id(), &error))?;
-    }
-    match chosen.known(session.id(), prompt_id, fingerprint_of(prompt)) {
-        Ok(once) => Ok(once.map(|once| answered(session, prompt_id, once))),
-        Err(error) => Err(not_admitted(session, prompt_id, error)),
-    }
-}
-
-/// Admission under an id that the caller chose: it runs once, however often it is sent.
-fn admit_once(call: &Call<'_>, session: &Session, prompt_id: &str, prompt: Prompt) -> Result<Reply, Refusal> {
-    if is_taken_elsewhere(call, session, prompt_id) {
-        return Err(id_conflict(session.id(), prompt_id));
-    }
-    let fingerprint = fingerprint_of(&prompt);
-    match call.workspace.chosen.once(session.id(), prompt_id, fingerprint, || session.admit(prompt)) {
-        Ok(once) => Ok(answered(session, prompt_id, once)),
-        // The bridge knows it from a life of the session that we did not see: from its overlay.
-        Err(OnceError::Refused(AdmitError::Known { first, same_content: true })) => Ok(accepted(&first, true)),
-        Err(error) => Err(not_admitted(session, prompt_id, error)),
-    }
-}
-
-/// What is asked, and not how long its caller waits for it: the limits of the first copy stay.
-fn fingerprint_of(prompt: &Prompt) -> u128 {
-    fingerprint(&[&prompt.content, prompt.extra.as_deref().unwrap_or_default()])
-}
-
-fn answered(session: &Session, prompt_id: &str, once: Once) -> Reply {
-    match once {
-        Once::Admitted(receipt) => accepted(&receipt, false),
-        Once::Repeated(Some(receipt)) => accepted(&receipt, true),
-        Once::Repeated(None) => accepted(&receipt_now(session, prompt_id), true),
-    }
-}
-
-fn not_admitted(session: &Session, prompt_id: &str, error: OnceError) -> Refusal {
-    match error {
-        OnceError::Taken | OnceError::Refused(AdmitError::Known { .. }) => id_conflict(session.id(), prompt_id),
-        OnceError::Refused(error) => refused(session.id(), error),
-        OnceError::Unwritable(error) => {
-            tracing::error!(session = session.id(), %error, "a chosen prompt id cannot be recorded");
-            no_room()
-        }
-    }
-}
-
-/// Whether another live session knows a prompt of this id, also one whose id the daemon made.
-fn is_taken_elsewhere(call: &Call<'_>, session: &Session, prompt_id: &str) -> bool {
-    call.workspace.bridge.sessions().iter().filter(|other| other.id() != session.id()).any(|other| {
-        let view = other.turn(Some(prompt_id));
-        view.live.is_some() || view.overlay.is_some() || call.workspace.chosen.is_taken(other.id(), prompt_id)
-    })
-}
-
-/// The receipt for a prompt of an earlier life: from here on, everything that still comes is seen.
-fn receipt_now(session: &Session, prompt_id: &str) -> Receipt {
-    Receipt {
-        prompt_id: prompt_id.to_owned(),
-        last_event_id: session.last_event_id(),
-        event_epoch: session.epoch().to_owned(),
-    }
-}
-
-fn accepted(receipt: &Receipt, replayed: bool) -> Reply {
-    json(StatusCode::ACCEPTED, &Admitted::new(receipt, replayed))
+    let admission = admitted(call.workspace, &session, client, content).await?;
+    Ok(json(StatusCode::ACCEPTED, &Admitted::new(&admission.receipt, admission.replayed)))
 }
 
 /// `POST /session/:id/cancel`. A body that names a prompt fences the cancel: it means that one and no other.
@@ -137,70 +32,4 @@ pub(crate) fn cancel(call: &Call<'_>) -> Result<Reply, Refusal> {
     let prompt_id = content::prompt_id(&call.fields)?;
     session.cancel(prompt_id.as_deref(), client).map_err(|error| not_open(session.id(), error))?;
     Ok(no_content())
-}
-
-fn prompt(call: &Call<'_>, session: &Session, client: Option<&str>, content: Content) -> Prompt {
-    // A retry is one only behind a failed turn; anywhere else its text is not in the history yet.
-    let retry = content.retry && session.status().turn_error.is_some();
-    Prompt {
-        content: content.blocks,
-        text: content.text,
-        prompt_id: content.prompt_id,
-        originator: client.map(str::to_owned),
-        extra: content.extra,
-        retry,
-        deadline_ms: shorter(content.deadline_ms, call.workspace.options.prompt_deadline_ms),
-        run_deadline_ms: shorter(content.run_deadline_ms, call.workspace.options.prompt_run_deadline_ms),
-    }
-}
-
-/// The caller's limit or the daemon's, whichever is the shorter; either counts alone.
-fn shorter(asked_ms: Option<u64>, own_ms: Option<u64>) -> Option<u64> {
-    asked_ms.into_iter().chain(own_ms).min()
-}
-
-fn refused(session: &str, error: AdmitError) -> Refusal {
-    match error {
-        AdmitError::QueueFull { limit, pending } => {
-            let message = format!("Prompt queue full for session \"{session}\" ({pending}/{limit} pending)");
-            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "prompt_queue_full", message)
-                .with("sessionId", session)
-                .with("limit", limit)
-                .with("pendingCount", pending)
-                .retry_later()
-        }
-        AdmitError::Known { first, .. } => id_conflict(session, &first.prompt_id),
-        AdmitError::NotContent => Refusal::bad_request("invalid_prompt", error.to_string()),
-        AdmitError::Closing => Refusal::archiving(session),
-        AdmitError::Gone => Refusal::session_not_found(session),
-    }
-}
-
-/// 409: the id belongs to another prompt.
-fn id_conflict(session: &str, prompt_id: &str) -> Refusal {
-    let message = format!("Prompt id \"{prompt_id}\" is already in use by another prompt");
-    Refusal::conflict("prompt_id_conflict", message).with("sessionId", session).with("promptId", prompt_id)
-}
-
-/// 500: whether the id is new cannot be told, so nothing was run.
-fn unreadable(session: &str, error: &std::io::Error) -> Refusal {
-    tracing::error!(session, %error, "the session's prompt ids cannot be read");
-    Refusal::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "prompt_ids_unreadable",
-        "Whether the prompt id is new cannot be told",
-    )
-    .with("sessionId", session)
-    .with("inputWritten", "no")
-}
-
-/// 507: the admission could not be recorded, so it is not given. Nothing was sent.
-fn no_room() -> Refusal {
-    Refusal::new(
-        StatusCode::INSUFFICIENT_STORAGE,
-        "ledger_unwritable",
-        "The prompt cannot be recorded; nothing was sent",
-    )
-    .with("inputWritten", "no")
-    .retry_later()
 }

@@ -33,5 +33,5 @@ pub use rpc_error::RpcError;
 pub use scan::DEPTH_LEVELS_MAX;
 pub use skipped::Skipped;
 pub use splice::{with_member, with_meta};
-pub use subagent::of_subagent;
+pub use subagent::{of_subagent, parent_call};
 pub use text::{decode_string, lenient_value, repair_surrogates};

@@ -9,7 +9,13 @@ const PARENTS: [&[&str]; 2] = [&["_meta", "parentToolCallId"], &["_meta", "claud
 /// tool's output and is no part of the turn's answer (turn status seed).
 #[must_use]
 pub fn of_subagent(update: &str) -> bool {
-    PARENTS.iter().any(|path| raw_at(update, path).is_some_and(|raw| raw != "null"))
+    parent_call(update).is_some()
+}
+
+/// The tool call below which an update happened, as the raw JSON that names it; none at the top.
+#[must_use]
+pub fn parent_call(update: &str) -> Option<&str> {
+    PARENTS.iter().find_map(|path| raw_at(update, path).filter(|raw| *raw != "null"))
 }
 
 #[cfg(test)]

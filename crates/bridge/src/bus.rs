@@ -33,15 +33,12 @@ pub(crate) struct Mailbox {
     pub(crate) bell: Notify,
 }
 
-/// What a session remembers of its events, all at one instant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recent {
-    /// Oldest first, each a whole envelope.
-    pub events: Vec<Bytes>,
-    /// The number of the newest event: the cursor with which a stream goes on behind these.
-    pub last_event_id: u64,
-    /// Events of this life that came before and are not remembered.
-    pub forgotten: u64,
+/// What the ring remembers.
+#[cfg(test)]
+struct Recent {
+    events: Vec<Bytes>,
+    /// Events of this life that came before.
+    forgotten: u64,
 }
 
 /// Why nobody came in.
@@ -66,12 +63,19 @@ impl Bus {
     }
 
     /// Numbers an event, which `write` puts into its envelope, and sends it to all; one that is too large as the gap it leaves.
-    pub(crate) fn publish(&mut self, kind: &'static str, at_ms: u64, write: impl FnOnce(u64) -> Bytes) {
+    /// Gives what was published; nothing is behind the end.
+    pub(crate) fn publish(
+        &mut self,
+        kind: &'static str,
+        at_ms: u64,
+        write: impl FnOnce(u64) -> Bytes,
+    ) -> Option<(u64, Bytes)> {
         if self.ended {
-            return;
+            return None;
         }
         let id = self.ring.tip() + 1;
-        let frame = Frame { id: Some(id), kind, json: write(id) };
+        let json = write(id);
+        let frame = Frame { id: Some(id), kind, json: json.clone() };
         let gap = self.ring.push(frame.clone(), at_ms);
         self.mailboxes.retain(|mailbox| {
             let Some(mailbox) = mailbox.upgrade() else { return false };
@@ -86,6 +90,7 @@ impl Bus {
             mailbox.bell.notify_one();
             open
         });
+        Some((id, json))
     }
 
     /// Opens a lane that begins with what the cursor asks for; without a cursor, with what comes next.
@@ -113,10 +118,11 @@ impl Bus {
         self.mailboxes.len()
     }
 
-    /// The events still remembered, and where they stand in the life of the stream.
-    pub(crate) fn recent(&self) -> Recent {
+    /// The events still remembered.
+    #[cfg(test)]
+    fn recent(&self) -> Recent {
         let events = self.ring.frames().map(|frame| frame.json.clone()).collect();
-        Recent { events, last_event_id: self.tip(), forgotten: self.ring.forgotten() }
+        Recent { events, forgotten: self.ring.forgotten() }
     }
 
     /// Every stream ends after what it has been sent; no event follows.

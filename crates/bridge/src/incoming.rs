@@ -34,7 +34,7 @@ pub(crate) enum Speech {
 }
 
 /// Updates that are state: sent once, and needed by those who come later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum StateKind {
     AvailableCommands,
     CurrentMode,

@@ -7,7 +7,8 @@
 //!
 //! The pure half reads no clock, awaits nothing and spawns nothing. Read it in this order: `input.rs` (all that can happen),
 //! `effect.rs` (all that can come of it), `session.rs` (the one function between them), then its parts: `queue.rs`, `turn.rs`,
-//! `outcome.rs`, `permission.rs`, `policy.rs`, `overlay.rs`. `bus.rs` numbers and keeps events; `incoming.rs`, `outgoing.rs` and `wire.rs` read
+//! `outcome.rs`, `permission.rs`, `policy.rs`, `overlay.rs`. `bus.rs` numbers and keeps events;
+//! `compaction.rs` keeps what late clients are shown; `incoming.rs`, `outgoing.rs` and `wire.rs` read
 //! and write JSON. The thin half is `shell.rs`: one task and one lock a session, and the effects performed in their order.
 //!
 //! What is not here: a path, a process, HTTP, a file of any kind, and a time limit for a prompt that did not ask for one.
@@ -16,6 +17,7 @@ mod announcement;
 mod bus;
 mod clients;
 mod clock;
+mod compaction;
 mod deadline;
 mod effect;
 mod event;
@@ -46,8 +48,8 @@ mod turn;
 mod wire;
 
 pub use announcement::Announcement;
-pub use bus::Recent;
 pub use clock::Clock;
+pub use compaction::{Bounds, Part, Seed, Told};
 pub use deadline::{Deadline, Expiry};
 pub use frame::Frame;
 pub use overlay::{Ended, TurnView};

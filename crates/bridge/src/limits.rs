@@ -1,5 +1,7 @@
 //! Every bound of a live session, with its unit and its reason.
 
+use crate::Bounds;
+
 /// Prompts a session holds at once, the running one included: a queue that grows is a caller that should wait.
 pub const PENDING_PROMPTS_MAX: usize = 5;
 /// Live sessions of one daemon: each one is an agent process of 55 to 580 MB.
@@ -24,6 +26,18 @@ pub const REPLAY_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Bytes of one event that is sent. The peer's client gives its stream up over a frame beyond 16 MiB, comes back for it, and gives up
 /// again; what is larger is therefore a gap that readers are told of.
 pub const EVENT_BYTES_MAX: usize = 15 * 1024 * 1024;
+/// Bytes of finished turns that a session keeps for clients that attach late (wire specification, section 7.3).
+pub const WINDOW_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Events since the last end that a session keeps for them; adjacent pieces of a text count as one (wire specification, section 7.3).
+pub const JOURNAL_EVENTS_MAX: usize = 10_000;
+/// Bytes of those events (wire specification, section 7.3).
+pub const JOURNAL_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Pieces of a text that become one event of the running turn (wire specification, section 7.3).
+pub const RUN_EVENTS_MAX: usize = 256;
+/// Bytes of a text that is put together. Where something has to be left out, it is little; and no text is copied twice.
+pub const RUN_BYTES_MAX: usize = 64 * 1024;
+/// Members of an update, or of its metadata, up to which it is put together with others. Those of real agents have up to a dozen.
+pub const FOLD_MEMBERS_MAX: usize = 64;
 /// Frames that wait for one subscriber unless it asks for another number.
 pub const SUBSCRIBER_FRAMES_DEFAULT: usize = 256;
 /// Bytes that wait for one subscriber.
@@ -62,6 +76,7 @@ pub const WRITER_FRAMES_MAX: usize = 1_024;
 
 const _: () = assert!(REPLAY_BYTES_MAX <= RING_BYTES_MAX, "a replay is a part of the ring");
 const _: () = assert!(EVENT_BYTES_MAX < RING_BYTES_MAX, "every event that is sent is remembered for a while");
+const _: () = assert!(RUN_BYTES_MAX < WINDOW_BYTES_MAX && RUN_BYTES_MAX < JOURNAL_BYTES_MAX, "a text is a part of either");
 const _: () = assert!(SUBSCRIBER_BYTES_MAX < RING_BYTES_MAX, "one reader's arrears are less than the history");
 const _: () = assert!(PERMISSIONS_OPEN_MAX < WRITER_FRAMES_MAX, "every open permission can be answered at once");
 
@@ -76,6 +91,8 @@ pub struct Limits {
     pub subscribers: usize,
     /// Events that a session keeps for readers that come back.
     pub ring_events: usize,
+    /// What it keeps for clients that attach late.
+    pub compaction: Bounds,
 }
 
 impl Default for Limits {
@@ -85,6 +102,7 @@ impl Default for Limits {
             sessions: SESSIONS_MAX,
             subscribers: SUBSCRIBERS_MAX,
             ring_events: RING_EVENTS_MAX,
+            compaction: Bounds::default(),
         }
     }
 }

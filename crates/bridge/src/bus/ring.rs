@@ -66,11 +66,13 @@ impl Ring {
         self.tip
     }
 
+    #[cfg(test)]
     pub(crate) fn frames(&self) -> impl Iterator<Item = &Frame> {
         self.frames.iter()
     }
 
     /// How many events of this life are not remembered any more.
+    #[cfg(test)]
     pub(crate) fn forgotten(&self) -> u64 {
         self.earliest() - self.seeded - 1
     }

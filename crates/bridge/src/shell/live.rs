@@ -11,6 +11,7 @@ use super::bridge::Registry;
 use super::outbox::Outbox;
 use crate::bus::Bus;
 use crate::clients::Clients;
+use crate::compaction::Compaction;
 use crate::effect::{Effect, Reply, Tell};
 use crate::event::{Event, Exit};
 use crate::input::Input;
@@ -44,6 +45,8 @@ pub(super) struct Live {
 pub(super) struct State {
     pub(super) machine: session::Session,
     pub(super) bus: Bus,
+    /// What clients that attach late are shown.
+    pub(super) compaction: Compaction,
     pub(super) agent: AgentSession,
     /// What the agent or its host has not answered.
     pub(super) asked: Pending<Asked>,
@@ -131,7 +134,11 @@ impl Live {
     }
 
     fn publish(&self, state: &mut State, event: &Event, at_ms: u64) {
-        state.bus.publish(wire::kind(&event.news), at_ms, |id| wire::event(event, &self.id, id, at_ms));
+        let published =
+            state.bus.publish(wire::kind(&event.news), at_ms, |id| wire::event(event, &self.id, id, at_ms));
+        if let Some((id, json)) = published {
+            state.compaction.note(&self.id, event, id, at_ms, &json);
+        }
     }
 
     fn tell(&self, state: &mut State, tell: &Tell) {

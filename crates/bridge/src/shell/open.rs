@@ -15,6 +15,7 @@ use super::outbox::Outbox;
 use super::{Session, driver, tasks};
 use crate::bus::Bus;
 use crate::clients::Clients;
+use crate::compaction::{Compaction, Seed};
 use crate::{outgoing, session};
 
 /// Which session to open.
@@ -169,9 +170,9 @@ impl Opened {
         Ok(Self { open, agent_session_id, agent_state, greeting, created_at_ms, options: options.clone(), seat })
     }
 
-    /// Makes the session live, its events numbered after those that a load replayed. What the agent said meanwhile is published
-    /// first, so the newest event may have a higher number.
-    pub fn activate(self, seeded_events: u64) -> Session {
+    /// Makes the session live, its events numbered after `seeded_events`, and `seed` being what came before them. What the agent said
+    /// meanwhile is published first, so the newest event may have a higher number.
+    pub fn activate(self, seeded_events: u64, seed: Seed) -> Session {
         let Self { open, agent_session_id, agent_state, greeting, created_at_ms, options, seat } = self;
         let Greeting { streams, frames, asked, early, exit, .. } = greeting;
         let state = State {
@@ -183,6 +184,7 @@ impl Opened {
             ),
             agent: AgentSession { id: agent_session_id, state: agent_state },
             bus: Bus::new(seeded_events, options.limits),
+            compaction: Compaction::new(seed, options.limits.compaction),
             asked,
             clients: Clients::default(),
             exit,

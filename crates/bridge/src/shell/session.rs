@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::live::Live;
 use super::subscription::{Subscribe, SubscribeError, Subscription};
-use crate::bus::{Cursor, Recent, Refused};
+use crate::bus::{Cursor, Refused};
+use crate::compaction::Told;
 use crate::effect::Reply;
 use crate::input::Input;
 use crate::limits::SUBSCRIBER_FRAMES_DEFAULT;
@@ -87,9 +88,11 @@ impl Session {
         self.live.state.lock().bus.tip()
     }
 
-    /// The events still in the ring, and the cursor that goes on behind them.
-    pub fn recent(&self) -> Recent {
-        self.live.state.lock().bus.recent()
+    /// What a client that attaches is shown, and the cursor that goes on behind it.
+    pub fn told(&self) -> Told {
+        let state = self.live.state.lock();
+        let (turns, journal) = state.compaction.told(&self.live.id);
+        Told { turns, journal, last_event_id: state.bus.tip(), has_active_prompt: state.machine.is_busy() }
     }
 
     /// Registers a client: one registered before is counted again, any other gets a fresh `client_<uuid>`.

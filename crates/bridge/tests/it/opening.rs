@@ -1,7 +1,7 @@
 //! From streams to a session.
 
 use bridge::limits::Limits;
-use bridge::{Kind, OpenError, OpenSession, Subscribe};
+use bridge::{Kind, OpenError, OpenSession, Seed, Subscribe};
 use serde_json::json;
 
 use crate::agent::Agent;
@@ -20,7 +20,7 @@ async fn a_new_session_tells_the_agent_our_id_and_takes_the_agents() {
     let opened = opened.unwrap();
     assert_eq!(acp::string_at(opened.agent_state(), &["modes", "currentModeId"]).as_deref(), Some("auto"));
     assert!(bridge.session("s").is_none(), "nobody can reach it yet");
-    let session = opened.activate(0);
+    let session = opened.activate(0, Seed::default());
     assert_eq!((session.id(), session.agent_session_id().as_str()), ("s", "agent-1"));
     assert!(bridge.session("s").is_some());
 }
@@ -34,7 +34,7 @@ async fn a_restored_session_numbers_its_events_behind_the_replayed_ones() {
     assert_eq!(request.method(), Some("session/load"));
     let opened = opened.unwrap();
     assert_eq!(opened.memory().as_deref(), Some("loaded"));
-    assert_eq!(opened.activate(7).last_event_id(), 7);
+    assert_eq!(opened.activate(7, Seed::default()).last_event_id(), 7);
 }
 
 #[tokio::test(start_paused = true)]
@@ -51,7 +51,7 @@ async fn what_the_agent_says_before_its_session_is_open_is_kept() {
         agent.update(json!({"sessionUpdate": "usage_update", "used": 1})).await;
         agent.answer(&opening, json!({"sessionId": "agent-1"})).await;
     });
-    let session = opened.unwrap().activate(3);
+    let session = opened.unwrap().activate(3, Seed::default());
     assert_eq!(session.last_event_id(), 5);
     let mut reader = session.subscribe(&Subscribe { cursor: Some(3), ..Subscribe::default() }).unwrap();
     assert_eq!(short(&soon(reader.next()).await.unwrap()), "agent_message_chunk early");
@@ -120,7 +120,7 @@ async fn an_id_is_taken_from_the_first_word_on_and_free_again_when_opening_fails
     assert_eq!(again.err(), Some(OpenError::InUse));
     drop((agent, opened));
     let (_agent, opened) = open(&bridge, open_session(Kind::New)).await;
-    opened.activate(0);
+    opened.activate(0, Seed::default());
     let again = bridge.open(open_session(Kind::New), Agent::connect().1).await;
     assert_eq!(again.err(), Some(OpenError::InUse));
 }
@@ -144,7 +144,7 @@ async fn sessions_are_limited_and_none_opens_after_a_shutdown() {
     drop(agent);
     shutdown.await;
     assert_eq!(bridge.open(other, Agent::connect().1).await.err(), Some(OpenError::ShuttingDown));
-    let session = opened.activate(0);
+    let session = opened.activate(0, Seed::default());
     soon(session.ended()).await;
     assert!(bridge.sessions().is_empty(), "what was being opened meanwhile is shut down as well");
 }

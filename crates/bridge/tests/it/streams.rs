@@ -1,6 +1,6 @@
 //! Reading the events of a session.
 
-use bridge::{Subscribe, SubscribeError, Subscription};
+use bridge::{Part, Subscribe, SubscribeError, Subscription};
 use serde_json::json;
 
 use crate::world::{World, envelope, short, soon};
@@ -93,12 +93,14 @@ async fn a_stalled_reader_is_evicted_and_the_session_does_not_notice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_in_the_ring_can_be_listed() {
+async fn a_client_that_attaches_is_told_of_the_finished_turn() {
     let world = finished().await;
-    let recent = world.session.recent();
-    assert_eq!((recent.last_event_id, recent.forgotten), (3, 0));
-    let kinds: Vec<_> = recent
-        .events
+    let told = world.session.told();
+    assert_eq!((told.last_event_id, told.turns.left_out, told.has_active_prompt), (3, 0, false));
+    assert_eq!(told.journal, Part::default());
+    let kinds: Vec<_> = told
+        .turns
+        .frames
         .iter()
         .map(|json| serde_json::from_slice::<serde_json::Value>(json).unwrap()["type"].clone())
         .collect();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bridge::limits::{Limits, Timeouts};
 use bridge::{
     Admission, Bridge, Clock, Ending, Frame, Kind, Mediation, OpenSession, Opened, Options, Prompt, PromptLedger,
-    Session, Subscribe, Subscription, Wish,
+    Seed, Session, Subscribe, Subscription, Wish,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ impl World {
     pub(crate) async fn under(mediation: Mediation) -> Self {
         let (bridge, ledger) = bridge_under(Limits::default(), mediation);
         let (agent, opened) = open(&bridge, open_session(Kind::New)).await;
-        let session = opened.activate(0);
+        let session = opened.activate(0, Seed::default());
         let reader = session.subscribe(&Subscribe::default()).unwrap();
         Self { bridge, ledger, agent, session, reader }
     }

@@ -71,11 +71,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self {
-            window_bytes: WINDOW_BYTES_MAX,
-            journal_events: JOURNAL_EVENTS_MAX,
-            journal_bytes: JOURNAL_BYTES_MAX,
-        }
+        Self { window_bytes: WINDOW_BYTES_MAX, journal_events: JOURNAL_EVENTS_MAX, journal_bytes: JOURNAL_BYTES_MAX }
     }
 }
 

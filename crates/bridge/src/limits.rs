@@ -76,7 +76,8 @@ pub const WRITER_FRAMES_MAX: usize = 1_024;
 
 const _: () = assert!(REPLAY_BYTES_MAX <= RING_BYTES_MAX, "a replay is a part of the ring");
 const _: () = assert!(EVENT_BYTES_MAX < RING_BYTES_MAX, "every event that is sent is remembered for a while");
-const _: () = assert!(RUN_BYTES_MAX < WINDOW_BYTES_MAX && RUN_BYTES_MAX < JOURNAL_BYTES_MAX, "a text is a part of either");
+const _: () =
+    assert!(RUN_BYTES_MAX < WINDOW_BYTES_MAX && RUN_BYTES_MAX < JOURNAL_BYTES_MAX, "a text is a part of either");
 const _: () = assert!(SUBSCRIBER_BYTES_MAX < RING_BYTES_MAX, "one reader's arrears are less than the history");
 const _: () = assert!(PERMISSIONS_OPEN_MAX < WRITER_FRAMES_MAX, "every open permission can be answered at once");
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bridge::{Kind, Session};
+use bridge::{Kind, Seed, Session};
 use tokio::sync::watch;
 
 use crate::desk::{Awaited, Busy, Hold, Shared, outcome};
@@ -110,7 +110,7 @@ async fn create(workspace: &Arc<Workspace>, id: &str, slot: Slot) -> Result<Sess
     let opened = open(workspace, id, Kind::New).await?;
     // From here on it is counted as live; the bridge has the last word on the limit.
     drop(slot);
-    let session = opened.activate(0);
+    let session = opened.activate(0, Seed::default());
     workspace.watch(&session);
     Ok(session)
 }

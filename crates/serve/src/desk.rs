@@ -25,12 +25,20 @@ pub(crate) enum Busy {
         request: RestoreRequest,
         /// What they will get.
         outcome: Awaited<Arc<Restoration>>,
+        /// Held by each of them for as long as it waits.
+        callers: Arc<()>,
     },
     /// It is being closed.
     Closing,
 }
 
 impl Busy {
+    /// Whether nobody waits any more for what is happening, which goes on. To be asked of what [`Desk::busy`] gave.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        // The desk's own and this one.
+        matches!(self, Self::Restoring { callers, .. } if Arc::strong_count(callers) <= 2)
+    }
+
     /// What the session is being, for people.
     pub(crate) fn as_str(&self) -> &'static str {
         match self {

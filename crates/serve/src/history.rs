@@ -2,6 +2,8 @@
 //! Everything here blocks.
 
 use attribution::Unresolved;
+use bridge::Seed;
+use bytes::Bytes;
 use hyper::StatusCode;
 use ledger::{RECENT_TERMINALS_MAX, RECENT_WINDOW_BYTES, Reading, Record, Terminal};
 use transcript::Absent;
@@ -9,22 +11,28 @@ use transcript::display::{Bounds, replay_within};
 
 use crate::clock;
 use crate::refusal::Refusal;
-use crate::wire::{history_truncated, prompt_terminal, replay_frame};
+use crate::wire::{LeftOut, history_truncated, prompt_terminal, replay_frame};
 use crate::workspace::Workspace;
 
-/// The history of a session as a load gives it.
+/// The history of a session as a load reads it.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct Replay {
     /// Event envelopes, numbered in a row up to the number behind which the life's own events begin.
-    pub(crate) frames: Vec<String>,
+    pub(crate) frames: Vec<Bytes>,
     /// What says that older frames were left out; it has no number.
-    pub(crate) gap: Option<String>,
+    pub(crate) gap: Option<Bytes>,
     /// Only so many records were asked for, and there are more.
     pub(crate) page: Option<Page>,
     /// Why there is nothing, when the transcript could not be read.
     pub(crate) error: Option<String>,
-    /// The prompts of earlier lives that stay open, and why.
-    pub(crate) unresolved: Vec<Unresolved>,
+}
+
+impl Replay {
+    /// What those who attach later are shown of it. That there is more is said to them too, whoever asked for less.
+    pub(crate) fn seed(&self) -> Seed {
+        let is_whole = self.gap.is_none() && self.page.is_none() && self.error.is_none();
+        Seed { frames: self.frames.clone(), left_out: u64::from(!is_whole) }
+    }
 }
 
 /// Where a page of history begins, when older records exist.
@@ -37,11 +45,15 @@ pub(crate) struct Page {
 /// Whether the transcript of a session is there and belongs to it.
 ///
 /// # Errors
-/// 404 without a usable transcript of this workspace, 409 for an archived one and for one of two sessions.
+/// 404 without a usable transcript of this workspace, 409 for an archived one, for two of one session and for one of two sessions.
 pub(crate) fn check(workspace: &Workspace, session: &str) -> Result<(), Refusal> {
-    let refusal = match transcript::check(&workspace.layout.transcript(session), session, &workspace.folder) {
+    let checked = transcript::check(&workspace.layout.transcript(session), session, &workspace.folder);
+    let is_archived = workspace.layout.archived_transcript(session).exists();
+    let refusal = match checked {
+        Err(Absent::NoFile) if is_archived => archived(session),
+        // Whichever is read, the other one may be the one that was meant.
+        _ if is_archived => conflict(session),
         Ok(()) => return Ok(()),
-        Err(Absent::NoFile) if workspace.layout.archived_transcript(session).exists() => archived(session),
         Err(Absent::NoFile | Absent::NoRecord | Absent::ForeignWorkspace) => Refusal::session_not_found(session),
         Err(absent @ Absent::TwoSessions) => {
             Refusal::conflict("transcript_snapshot_unavailable", absent.to_string()).with("sessionId", session)
@@ -63,27 +75,29 @@ pub(crate) fn is_persisted(workspace: &Workspace, session: &str) -> bool {
 }
 
 /// Reads the replay of a session: its last `records_max` records, or as many as fit, numbered behind `beyond`.
-pub(crate) fn replay(workspace: &Workspace, session: &str, records_max: Option<usize>, beyond: u64) -> History {
+pub(crate) fn replay(workspace: &Workspace, session: &str, records_max: Option<usize>, beyond: u64) -> Replay {
     let bytes_max = workspace.options.limits.compacted_replay_max_bytes;
     let bounds = Bounds { bytes_max, records_max: records_max.unwrap_or(usize::MAX) };
     let shown = match replay_within(&workspace.layout.transcript(session), bounds) {
         Ok(shown) => shown,
         Err(error) => {
             tracing::warn!(session, %error, "transcript cannot be shown");
-            return History { error: Some(error.to_string()), ..History::default() };
+            return Replay { error: Some(error.to_string()), ..Replay::default() };
         }
     };
     // Each update is dropped as soon as it stands in its envelope, so that a replay is held once.
     let frames = shown.frames.into_iter().zip(beyond + 1..);
-    let frames: Vec<_> = frames.map(|(frame, id)| replay_frame(id, session, &frame.update, frame.at_ms)).collect();
+    let frames: Vec<Bytes> =
+        frames.map(|(frame, id)| replay_frame(id, session, &frame.update, frame.at_ms).into()).collect();
     let is_page = shown.is_truncated && records_max.is_some();
     let is_cut = shown.is_truncated && records_max.is_none();
-    History {
+    let bounds = LeftOut { bytes_max, events_max: None };
+    Replay {
         // How many there are before the first is not known, as they were not read: at least one.
-        gap: is_cut.then(|| history_truncated(1, frames.len(), bytes_max, clock::now_ms())),
+        gap: is_cut.then(|| history_truncated(1, 0, frames.len(), bounds, clock::now_ms()).into()),
         page: is_page.then_some(Page { anchor: shown.first_record_id }),
         frames,
-        ..History::default()
+        error: None,
     }
 }
 
@@ -137,6 +151,13 @@ fn recent(reading: &Reading) -> Vec<String> {
     let mut lines: Vec<_> = terminals.take(RECENT_TERMINALS_MAX).map(line).collect();
     lines.reverse();
     lines
+}
+
+/// 409 for a session that is there twice.
+fn conflict(session: &str) -> Refusal {
+    let message =
+        format!("Session \"{session}\" exists both as an active and as an archived one. Remove one of the two.");
+    Refusal::conflict("session_conflict", message).with("sessionId", session)
 }
 
 fn archived(session: &str) -> Refusal {

@@ -66,6 +66,15 @@ pub const PROMPT_NESTING_MAX: usize = 100;
 /// Upper bound of `historyPageSize`, in transcript records (wire rules, section 7.1).
 pub const HISTORY_PAGE_MAX: u64 = 500;
 
+/// How often a page of a live session is read again because the session did not keep still, before its events are shown instead.
+pub const PAGE_TRIES: usize = 3;
+
+/// Bytes of one piece of a long answer that is made of many small parts: one write for them is cheaper than one for each.
+pub const PIECE_BYTES: usize = 64 * 1024;
+
+/// Bytes from which on a part of an answer is sent as it is and not copied.
+pub const SHARED_PART_BYTES: usize = 16 * 1024;
+
 /// Numbers that a session's next life leaves free for the lives before it, per millisecond of the clock: more events than any agent
 /// sends. They stay whole numbers to a client that counts in doubles until the year 2255.
 pub const EVENTS_PER_MS_MAX: u64 = 1_000;
@@ -144,8 +153,12 @@ pub struct Limits {
     pub body_total_ms: u64,
     /// Events one session keeps for replay.
     pub event_ring_size: usize,
-    /// Bytes of history one load answer may carry.
+    /// Bytes of history and of finished turns one load answer may carry.
     pub compacted_replay_max_bytes: usize,
+    /// Events of the running turn that an attach shows.
+    pub journal_max_events: usize,
+    /// Bytes of those events.
+    pub journal_max_bytes: usize,
     /// Subscribers of one session's events.
     pub max_subscribers: usize,
 }
@@ -162,12 +175,15 @@ impl Default for Limits {
             body_read_ms: BODY_READ_MS,
             body_total_ms: BODY_TOTAL_MS,
             event_ring_size: 8_000,
-            compacted_replay_max_bytes: 4 * 1024 * 1024,
+            compacted_replay_max_bytes: bridge::limits::WINDOW_BYTES_MAX,
+            journal_max_events: bridge::limits::JOURNAL_EVENTS_MAX,
+            journal_max_bytes: bridge::limits::JOURNAL_BYTES_MAX,
             max_subscribers: 64,
         }
     }
 }
 
 const _: () = assert!(FIRST_HEAD_READ_MS <= HEAD_READ_MS);
+const _: () = assert!(SHARED_PART_BYTES <= PIECE_BYTES);
 const _: () = assert!(WRITE_STALL_MS > HEARTBEAT_MS);
 const _: () = assert!(DRAIN_BYTES_MAX > BODY_BYTES_MAX);

@@ -11,6 +11,7 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
+use crate::pieces::Pieces;
 use crate::refusal::Refusal;
 
 /// The media type of every whole body.
@@ -35,6 +36,8 @@ pub(crate) enum Body {
         /// Bytes in them.
         left: u64,
     },
+    /// Parts that are there already.
+    Pieces(Pieces),
 }
 
 impl hyper::body::Body for Body {
@@ -55,11 +58,16 @@ impl hyper::body::Body for Body {
                 *left = left.saturating_sub(bytes.len() as u64);
                 Some(Ok(Frame::data(bytes)))
             }),
+            Self::Pieces(pieces) => Poll::Ready(pieces.next().map(|bytes| Ok(Frame::data(bytes)))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Empty | Self::Sized { left: 0, .. })
+        match self {
+            Self::Empty | Self::Sized { left: 0, .. } => true,
+            Self::Pieces(pieces) => pieces.left() == 0,
+            Self::Whole(_) | Self::Stream(_) | Self::Sized { .. } => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -68,6 +76,7 @@ impl hyper::body::Body for Body {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Stream(_) => SizeHint::default(),
             Self::Sized { left, .. } => SizeHint::with_exact(*left),
+            Self::Pieces(pieces) => SizeHint::with_exact(pieces.left()),
         }
     }
 }
@@ -85,8 +94,14 @@ pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Reply {
 
 /// Text that is JSON already.
 pub(crate) fn raw_json(status: StatusCode, bytes: Bytes) -> Reply {
-    let mut reply = Response::new(Body::Whole(bytes));
+    let mut reply = json_of(Body::Whole(bytes));
     *reply.status_mut() = status;
+    reply
+}
+
+/// 200 with a body that is JSON.
+pub(crate) fn json_of(body: Body) -> Reply {
+    let mut reply = Response::new(body);
     reply.headers_mut().insert(CONTENT_TYPE, JSON);
     reply
 }

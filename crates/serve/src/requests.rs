@@ -116,13 +116,14 @@ fn is_source(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte))
 }
 
-/// `full` or `summary` in the field `key`.
+/// Whether the field `key` says `summary` and not `full`, which it says when it is absent.
 ///
 /// # Errors
 /// 400 with `code`.
-pub(crate) fn replay_mode(fields: &Fields<'_>, key: &'static str, code: &'static str) -> Result<(), Refusal> {
+pub(crate) fn is_summary(fields: &Fields<'_>, key: &'static str, code: &'static str) -> Result<bool, Refusal> {
     match fields.get(key).map(|raw| raw.get()) {
-        None | Some("\"full\"" | "\"summary\"") => Ok(()),
+        None | Some("\"full\"") => Ok(false),
+        Some("\"summary\"") => Ok(true),
         Some(_) => Err(Refusal::bad_request(code, format!("`{key}` must be `full` or `summary`"))),
     }
 }

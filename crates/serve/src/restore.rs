@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use bridge::{Kind, Session};
+use bridge::{Kind, Seed, Session};
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
 use crate::desk::{Action, Busy, Hold, RestoreRequest, outcome};
-use crate::history::{self, History};
+use crate::history::{self, Replay};
 use crate::identity::is_file_id;
 use crate::limits::EVENTS_PER_MS_MAX;
 use crate::open::{id_conflict, open};
 use crate::refusal::Refusal;
+use crate::restored::Found;
 use crate::tasks::{blocking, spawn};
 use crate::whereabouts::lives_elsewhere;
 use crate::workspace::{Slot, Workspace};
@@ -20,7 +21,7 @@ use crate::workspace::{Slot, Workspace};
 pub(crate) struct Restoration {
     pub(crate) session: Session,
     /// What the load read; empty after a resume.
-    pub(crate) history: Arc<History>,
+    pub(crate) replay: Replay,
     /// How the agent got its memory back, in its host's word.
     pub(crate) memory: Option<String>,
     /// The last event that the answer contains. What the agent said while it was opened comes after it.
@@ -51,14 +52,16 @@ impl Joined {
 /// See the wire rules, section 7.5.
 pub(crate) async fn restore(workspace: &Arc<Workspace>, id: &str, request: RestoreRequest) -> Result<Joined, Refusal> {
     loop {
-        match workspace.desk.busy(id) {
+        let busy = workspace.desk.busy(id);
+        let is_abandoned = busy.as_ref().is_some_and(Busy::is_abandoned);
+        match busy {
             Some(Busy::Closing) => return Err(Refusal::archiving(id)),
             Some(Busy::Creating) => return Err(id_conflict(workspace, id, "live")),
-            Some(Busy::Restoring { request: active, outcome: running }) if active == request => {
+            Some(Busy::Restoring { request: active, outcome: running, callers: _waiting }) if active == request => {
                 return Ok(Joined::Attached(outcome(running).await?.session.clone()));
             }
             Some(Busy::Restoring { request: active, .. }) => {
-                return Err(in_progress(id, active.action, request.action));
+                return Err(in_progress(id, active.action, request.action, is_abandoned));
             }
             None => {}
         }
@@ -70,7 +73,9 @@ pub(crate) async fn restore(workspace: &Arc<Workspace>, id: &str, request: Resto
         }
         let slot = workspace.slot()?;
         let (sender, running) = watch::channel(None);
-        let busy = Busy::Restoring { request: request.clone(), outcome: running.clone() };
+        let waiting = Arc::new(());
+        let (request, callers) = (request.clone(), Arc::clone(&waiting));
+        let busy = Busy::Restoring { request: request.clone(), outcome: running.clone(), callers };
         let Ok(hold) = workspace.desk.take(id, busy) else { continue };
         if workspace.bridge.session(id).is_some() {
             continue;
@@ -83,7 +88,9 @@ pub(crate) async fn restore(workspace: &Arc<Workspace>, id: &str, request: Resto
             let restored = run(&workspace, &id, &request, slot, hold).await;
             sender.send_replace(Some(restored));
         });
-        return outcome(running).await.map(Joined::Restored);
+        let restored = outcome(running).await.map(Joined::Restored);
+        drop(waiting);
+        return restored;
     }
 }
 
@@ -100,27 +107,29 @@ async fn run(
     blocking(move || history::check(&reader, &session)).await.unwrap_or_else(|| Err(Refusal::internal()))?;
     let opened = open(workspace, id, Kind::Restore).await?;
     let beyond = beyond_earlier_lives(now_ms());
-    let history = match request.action {
+    let (seed, replay, found) = match request.action {
         Action::Load => {
             let (reader, session, records_max) = (Arc::clone(workspace), id.to_owned(), request.records_max);
             let read = move || {
                 let unresolved = history::reconcile(&reader, &session);
-                History { unresolved, ..history::replay(&reader, &session, records_max, beyond) }
+                (history::replay(&reader, &session, records_max, beyond), unresolved)
             };
-            blocking(read).await.ok_or_else(Refusal::internal)?
+            let (replay, unresolved) = blocking(read).await.ok_or_else(Refusal::internal)?;
+            let found = Found { error: replay.error.clone(), unresolved };
+            (replay.seed(), replay, Some(found))
         }
-        Action::Resume => History::default(),
+        // Nobody has read it, and whoever attaches later is told so.
+        Action::Resume => (Seed { left_out: 1, ..Seed::default() }, Replay::default(), None),
     };
-    let history = Arc::new(history);
-    let (last_event_id, memory) = (beyond + history.frames.len() as u64, opened.memory());
+    let (last_event_id, memory) = (beyond + replay.frames.len() as u64, opened.memory());
     drop(slot);
-    let session = opened.activate(last_event_id);
-    if request.action == Action::Load {
-        workspace.restored.keep(id, Arc::clone(&history));
+    let session = opened.activate(last_event_id, seed);
+    if let Some(found) = found {
+        workspace.restored.keep(id, Arc::new(found));
     }
     workspace.watch(&session);
     drop(hold);
-    Ok(Arc::new(Restoration { session, history, memory, last_event_id }))
+    Ok(Arc::new(Restoration { session, replay, memory, last_event_id }))
 }
 
 /// A number that no event of an earlier life of the session reached: each life numbers on, so that a cursor of one that is over never
@@ -129,14 +138,14 @@ fn beyond_earlier_lives(now_ms: u64) -> u64 {
     now_ms.saturating_mul(EVENTS_PER_MS_MAX)
 }
 
-/// 409 while another restore of this id, with another action or other options, runs.
-fn in_progress(id: &str, active: Action, requested: Action) -> Refusal {
+/// 409 while another restore of this id, with another action or other options, runs. It says whether anybody still waits for that one.
+fn in_progress(id: &str, active: Action, requested: Action, is_abandoned: bool) -> Refusal {
     let (active, requested) = (active.as_str(), requested.as_str());
     let message = format!(
         "Session \"{id}\" is already being restored via session/{active}; retry session/{requested} after it completes"
     );
     Refusal::conflict("restore_in_progress", message)
-        .with("reason", "restore_in_progress")
+        .with("reason", if is_abandoned { "awaiting_abandoned_cleanup" } else { "restore_in_progress" })
         .with("retryable", true)
         .with("sessionId", id)
         .with("activeAction", active)

@@ -1,25 +1,35 @@
-//! What a load gave, kept for callers that attach to the same session later: one bounded replay and the agent's state.
+//! What a load found, kept for callers that attach to the same session later.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use crate::history::History;
+use attribution::Unresolved;
+
 use crate::sync::lock;
 
-/// The replays of the sessions that were loaded and still live.
+/// What the load of a session found besides its history.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Why there is no history, when the transcript could not be read.
+    pub(crate) error: Option<String>,
+    /// The prompts of earlier lives that stay open, and why.
+    pub(crate) unresolved: Vec<Unresolved>,
+}
+
+/// The same of all sessions that were loaded and still live.
 #[derive(Default)]
 pub(crate) struct Restored {
-    sessions: Mutex<HashMap<String, Arc<History>>>,
+    sessions: Mutex<HashMap<String, Arc<Found>>>,
 }
 
 impl Restored {
-    /// Keeps what a load gave.
-    pub(crate) fn keep(&self, session: &str, history: Arc<History>) {
-        lock(&self.sessions).insert(session.to_owned(), history);
+    /// Keeps what a load found.
+    pub(crate) fn keep(&self, session: &str, found: Arc<Found>) {
+        lock(&self.sessions).insert(session.to_owned(), found);
     }
 
-    /// What the load of this session gave; none when it was created here or resumed.
-    pub(crate) fn get(&self, session: &str) -> Option<Arc<History>> {
+    /// What the load of this session found; none when it was created here or resumed.
+    pub(crate) fn get(&self, session: &str) -> Option<Arc<Found>> {
         lock(&self.sessions).get(session).cloned()
     }
 

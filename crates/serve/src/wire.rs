@@ -1,7 +1,5 @@
 //! The JSON that leaves us: shapes of the wire rules, with the names clients read.
 
-use std::borrow::Cow;
-
 use bridge::{
     Clipped, Decision, Ended, Expiry, LivePrompt, PendingPermission, PendingPrompt, Receipt, Resolution, Status,
     Terminal, Waiting,
@@ -36,12 +34,12 @@ pub(crate) struct Restored<'a> {
     pub(crate) session_id: &'a str,
     pub(crate) workspace_cwd: &'a str,
     pub(crate) attached: bool,
-    pub(crate) client_id: &'a str,
+    pub(crate) client_id: String,
     pub(crate) created_at: String,
     pub(crate) state: Value,
     pub(crate) has_active_prompt: bool,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub(crate) replay: Option<Replay<'a>>,
+    pub(crate) replay: Option<Replay>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) memory: Option<String>,
     pub(crate) last_event_id: u64,
@@ -70,12 +68,10 @@ impl<'a> Unresolved<'a> {
     }
 }
 
-/// The history in the answer to a load.
+/// What the answer to a load says of its history, which stands behind it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Replay<'a> {
-    pub(crate) compacted_replay: Vec<Cow<'a, RawValue>>,
-    pub(crate) live_journal: Vec<Cow<'a, RawValue>>,
+pub(crate) struct Replay {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) replay_error: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -395,15 +391,35 @@ pub(crate) fn replay_frame(id: u64, session_id: &str, update: &str, at_ms: Optio
     )
 }
 
-/// What says that a replay does not begin at the beginning, `truncated` events or more being left out (wire rules, section 7.3).
-pub(crate) fn history_truncated(truncated: u64, retained: usize, bytes_max: usize, at_ms: u64) -> String {
-    let data = json!({
+/// One event of a page of the transcript: its data is the update itself, and it has no number (wire rules, section 13.8).
+pub(crate) fn page_frame(update: &str) -> String {
+    format!(r#"{{"v":1,"type":"session_update","data":{update}}}"#)
+}
+
+/// The bounds of a part of a replay.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LeftOut {
+    pub(crate) bytes_max: usize,
+    /// Only the events since the last end of a turn have one.
+    pub(crate) events_max: Option<usize>,
+}
+
+/// What says that a part of a replay does not begin at its beginning, `events` or more of it being left out (wire rules, section 7.3).
+pub(crate) fn history_truncated(events: u64, turns: u64, retained: usize, bounds: LeftOut, at_ms: u64) -> String {
+    let mut data = json!({
         "reason": "replay_window_exceeded",
-        "truncatedEvents": truncated,
+        "truncatedEvents": events,
         "retainedEvents": retained,
-        "maxBytes": bytes_max,
+        "maxBytes": bounds.bytes_max,
         "fullTranscriptAvailable": true,
     });
+    if turns > 0 {
+        data["truncatedTurns"] = turns.into();
+    }
+    if let Some(events_max) = bounds.events_max {
+        data["scope"] = "live_journal".into();
+        data["maxEvents"] = events_max.into();
+    }
     synthetic_frame("history_truncated", &data, at_ms)
 }
 

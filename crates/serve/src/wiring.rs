@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bridge::limits::{Limits, Timeouts};
-use bridge::{Bridge, Clock};
+use bridge::{Bounds, Bridge, Clock};
 
 use crate::clock;
 use crate::options::ServeOptions;
@@ -20,6 +20,11 @@ pub(crate) fn wire(sink: Arc<LedgerSink>, options: &ServeOptions) -> Bridge {
         sessions: options.limits.max_sessions,
         subscribers: options.limits.max_subscribers,
         ring_events: options.limits.event_ring_size,
+        compaction: Bounds {
+            window_bytes: options.limits.compacted_replay_max_bytes,
+            journal_events: options.limits.journal_max_events,
+            journal_bytes: options.limits.journal_max_bytes,
+        },
     };
     let timeouts = Timeouts {
         initialize_ms: options.initialize_timeout_ms,

@@ -165,9 +165,15 @@ pub(crate) struct LimitArgs {
     /// How long a reader may accept nothing before its connection is ended [default: 30 s]
     #[arg(long, value_name = "MS", value_parser = at_least_one::<u64>)]
     pub(crate) writer_idle_timeout_ms: Option<u64>,
-    /// Bytes of history that a load replays
+    /// Bytes of history and of finished turns that a load replays
     #[arg(long, default_value_t = 4 * 1024 * 1024, value_name = "BYTES")]
     pub(crate) compacted_replay_max_bytes: usize,
+    /// Events of the running turn that a load replays
+    #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = at_least_one::<usize>)]
+    pub(crate) max_journal_events: usize,
+    /// Bytes of those events
+    #[arg(long, default_value_t = 8 * 1024 * 1024, value_name = "BYTES", value_parser = at_least_one::<usize>)]
+    pub(crate) max_journal_bytes: usize,
 }
 
 #[derive(Debug, Args)]

@@ -134,6 +134,8 @@ fn options(args: ServeArgs, token: Option<Token>, tls: Option<Tls>) -> Result<Se
             max_connections: args.limits.max_connections,
             event_ring_size: args.limits.event_ring_size,
             compacted_replay_max_bytes: args.limits.compacted_replay_max_bytes,
+            journal_max_events: args.limits.max_journal_events,
+            journal_max_bytes: args.limits.max_journal_bytes,
             ..Limits::default()
         },
         durability: match args.durability {

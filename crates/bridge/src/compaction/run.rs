@@ -30,6 +30,7 @@ pub(super) struct Run {
     members: Vec<(String, String)>,
     meta: Vec<(String, String)>,
     timestamp: Option<String>,
+    /// The tool call below which it is said.
     parent: Option<String>,
     /// What stood around the text of the newest piece, unless it holds an account: most pieces of a text differ in nothing else.
     around: Option<(String, String)>,
@@ -54,11 +55,6 @@ impl Run {
             parent: acp::parent_call(update).map(str::to_owned),
             around: around(update, &chunk),
         })
-    }
-
-    /// The tool call below which it is said.
-    pub(super) fn parent(&self) -> Option<&str> {
-        self.parent.as_deref()
     }
 
     /// Joins one more piece to it, if it belongs to it and there is room; whether it did. `is_last` when nothing stands behind the text

@@ -134,8 +134,7 @@ impl Live {
     }
 
     fn publish(&self, state: &mut State, event: &Event, at_ms: u64) {
-        let published =
-            state.bus.publish(wire::kind(&event.news), at_ms, |id| wire::event(event, &self.id, id, at_ms));
+        let published = state.bus.publish(wire::kind(&event.news), at_ms, |id| wire::event(event, &self.id, id, at_ms));
         if let Some((id, json)) = published {
             state.compaction.note(&self.id, event, id, at_ms, &json);
         }

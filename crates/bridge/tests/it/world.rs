@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bridge::limits::{Limits, Timeouts};
 use bridge::{
-    Admission, Bridge, Clock, Ending, Frame, Kind, Mediation, OpenSession, Opened, Options, Prompt, PromptLedger,
-    Seed, Session, Subscribe, Subscription, Wish,
+    Admission, Bridge, Clock, Ending, Frame, Kind, Mediation, OpenSession, Opened, Options, Prompt, PromptLedger, Seed,
+    Session, Subscribe, Subscription, Wish,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};

@@ -1,10 +1,8 @@
 //! `POST /session/:id/load` and `/resume` (wire rules, section 7).
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use bridge::{Recent, Session};
-use bytes::Bytes;
+use bridge::Session;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -12,22 +10,23 @@ use crate::body::Fields;
 use crate::clock::iso;
 use crate::desk::{Action, RestoreRequest};
 use crate::dispatch::Call;
-use crate::history::{self, History};
-use crate::journal::{self, Missing};
+use crate::history;
 use crate::limits::HISTORY_PAGE_MAX;
+use crate::pieces::ok_with;
 use crate::refusal::Refusal;
+use crate::replayed::{Replayed, Summaries};
 use crate::reply::{Reply, ok};
-use crate::requests::{approval_mode, check_source, number, replay_mode, workspace};
+use crate::requests::{approval_mode, check_source, is_summary, number, workspace};
 use crate::restore::{Joined, restore};
 use crate::tasks::blocking;
-use crate::wire::{self, Replay};
+use crate::wire;
 
 /// What of the agent's answer clients are shown.
 const STATE_KEYS: [&str; 4] = ["modes", "models", "configOptions", "_meta"];
 
 /// Options that change what a restore gives, so that only identical ones share it.
-const OPTION_KEYS: [&str; 5] =
-    ["approvalMode", "historyPageSize", "liveReplayMode", "compactedReplayMode", "sourceType"];
+const OPTION_KEYS: [&str; 6] =
+    ["approvalMode", "historyPageSize", "liveReplayMode", "compactedReplayMode", "sourceType", "sourceId"];
 
 pub(crate) async fn load(call: &Call<'_>) -> Result<Reply, Refusal> {
     answer(call, Action::Load).await
@@ -40,49 +39,69 @@ pub(crate) async fn resume(call: &Call<'_>) -> Result<Reply, Refusal> {
 async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
     let client = call.client_id()?;
     let request = request(&call.fields, &call.workspace.cwd, action)?;
-    let id = call.session_id();
-    let joined = restore(call.workspace, &id, request).await?;
+    let records_max = request.records_max;
+    let joined = restore(call.workspace, &call.session_id(), request).await?;
     let session = joined.session();
-    // The cursor is the one behind what is shown, however long the rest takes.
-    let (replay, attached, memory, last_event_id) = match &joined {
-        Joined::Restored(restoration) => {
-            let replay = (action == Action::Load).then(|| cold(&restoration.history));
-            (replay, false, restoration.memory.clone(), restoration.last_event_id)
-        }
-        Joined::Attached(session) => {
-            let recent = session.recent();
-            let last_event_id = recent.last_event_id;
-            let replay = (action == Action::Load).then(|| attach(call, session, &recent));
-            (replay, true, None, last_event_id)
-        }
-    };
-    let prompt_terminals = match action {
-        Action::Load => terminals(call, session).await,
-        Action::Resume => Vec::new(),
-    };
-    // An earlier life's prompt stays open until the next cold load, so whoever attaches is told the same.
-    let history = match &joined {
-        Joined::Restored(restoration) => Some(Arc::clone(&restoration.history)),
-        Joined::Attached(session) => call.workspace.restored.get(session.id()),
-    };
-    let history = history.filter(|_| action == Action::Load);
-    let unresolved_prompts = history.iter().flat_map(|history| &history.unresolved).map(wire::Unresolved::new);
-    let client_id = session.register(client);
-    Ok(ok(&wire::Restored {
+    let mut head = wire::Restored {
         session_id: session.id(),
         workspace_cwd: session.workspace_cwd(),
-        attached,
-        client_id: &client_id,
+        attached: matches!(joined, Joined::Attached(_)),
+        client_id: String::new(),
         created_at: iso(session.created_at_ms()),
         state: state(session),
         has_active_prompt: session.status().has_active_prompt,
-        replay,
-        memory,
-        last_event_id,
+        replay: None,
+        memory: None,
+        last_event_id: session.last_event_id(),
         event_epoch: session.epoch(),
-        prompt_terminals,
-        unresolved_prompts: unresolved_prompts.collect(),
-    }))
+        prompt_terminals: Vec::new(),
+        unresolved_prompts: Vec::new(),
+    };
+    if let Joined::Restored(restoration) = &joined {
+        head.memory.clone_from(&restoration.memory);
+        head.last_event_id = restoration.last_event_id;
+    }
+    if action == Action::Resume {
+        head.client_id = session.register(client);
+        return Ok(ok(&head));
+    }
+    // The cursor is the one behind what is shown, however long the rest takes.
+    let replayed = replayed(call, &joined, records_max).await?;
+    head.last_event_id = replayed.last_event_id;
+    head.has_active_prompt = replayed.has_active_prompt;
+    // An earlier life's prompt stays open until the next cold load, so whoever attaches is told the same.
+    let found = call.workspace.restored.get(session.id()).unwrap_or_default();
+    head.unresolved_prompts = found.unresolved.iter().map(wire::Unresolved::new).collect();
+    head.replay = Some(wire::Replay {
+        replay_error: found.error.clone(),
+        history_has_more: replayed.has_more,
+        history_anchor_record_id: replayed.anchor.clone(),
+    });
+    head.prompt_terminals = terminals(call, session).await;
+    let arrays = replayed.arrays(summaries(&call.fields)?).await.ok_or_else(Refusal::internal)?;
+    head.client_id = session.register(client);
+    Ok(ok_with(&head, arrays))
+}
+
+/// What happened before the caller came.
+async fn replayed(call: &Call<'_>, joined: &Joined, records_max: Option<usize>) -> Result<Replayed, Refusal> {
+    let session = match joined {
+        Joined::Restored(restoration) => return Ok(Replayed::cold(&restoration.replay, restoration.last_event_id)),
+        Joined::Attached(session) => session,
+    };
+    let page = match records_max {
+        Some(records_max) => Replayed::page(call.workspace, session, records_max).await?,
+        None => None,
+    };
+    Ok(page.unwrap_or_else(|| Replayed::attached(session.told(), &call.workspace.options)))
+}
+
+/// Which parts of a replay are wanted in their reduced form.
+fn summaries(fields: &Fields<'_>) -> Result<Summaries, Refusal> {
+    Ok(Summaries {
+        compacted: is_summary(fields, "compactedReplayMode", "invalid_compacted_replay_mode")?,
+        live: is_summary(fields, "liveReplayMode", "invalid_live_replay_mode")?,
+    })
 }
 
 /// Checks a body and keeps what of it changes the answer.
@@ -91,8 +110,7 @@ fn request(fields: &Fields<'_>, bound: &str, action: Action) -> Result<RestoreRe
     let mut records_max = None;
     if action == Action::Load {
         records_max = fields.get("historyPageSize").map(|raw| page_size(raw)).transpose()?;
-        replay_mode(fields, "liveReplayMode", "invalid_live_replay_mode")?;
-        replay_mode(fields, "compactedReplayMode", "invalid_compacted_replay_mode")?;
+        summaries(fields)?;
     }
     approval_mode(fields)?;
     check_source(fields)?;
@@ -106,42 +124,6 @@ fn page_size(raw: &RawValue) -> Result<usize, Refusal> {
         Refusal::bad_request("invalid_transcript_limit", "`historyPageSize` must be between 1 and 500")
             .with("maxLimit", HISTORY_PAGE_MAX)
     })
-}
-
-/// The history of the load itself. Its frames are not copied: they are most of what a load weighs.
-fn cold(history: &History) -> Replay<'_> {
-    let frames = history.gap.iter().chain(&history.frames);
-    let frames = frames.filter_map(|frame| serde_json::from_str(frame).ok().map(Cow::Borrowed));
-    Replay { compacted_replay: frames.collect(), ..described(history) }
-}
-
-/// What happened before the caller came: the history of the load, then the events since.
-fn attach(call: &Call<'_>, session: &Session, recent: &Recent) -> Replay<'static> {
-    let history = call.workspace.restored.get(session.id()).unwrap_or_default();
-    let events: Vec<String> = recent.events.iter().filter_map(text).collect();
-    let bytes_max = call.workspace.options.limits.compacted_replay_max_bytes;
-    let missing = Missing { before: u64::from(history.gap.is_some()), forgotten: recent.forgotten };
-    let journal = journal::split(&history.frames, events, missing, bytes_max);
-    Replay {
-        compacted_replay: journal.compacted.into_iter().filter_map(raw).map(Cow::Owned).collect(),
-        live_journal: journal.live.into_iter().filter_map(raw).map(Cow::Owned).collect(),
-        ..described(&history)
-    }
-}
-
-/// All of a replay but its events.
-fn described(history: &History) -> Replay<'static> {
-    Replay {
-        compacted_replay: Vec::new(),
-        live_journal: Vec::new(),
-        replay_error: history.error.clone(),
-        history_has_more: history.page.is_some(),
-        history_anchor_record_id: history.page.as_ref().and_then(|page| page.anchor.clone()),
-    }
-}
-
-fn text(frame: &Bytes) -> Option<String> {
-    String::from_utf8(frame.to_vec()).ok()
 }
 
 fn raw(frame: String) -> Option<Box<RawValue>> {

@@ -8,6 +8,7 @@ mod client;
 mod daemon;
 mod peer;
 
+mod attach;
 mod cold_load;
 mod cursors;
 mod deadlines;

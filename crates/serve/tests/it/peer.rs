@@ -270,6 +270,7 @@ impl Host {
                     tokio::task::yield_now().await;
                 }
             }
+            "tool" => self.tool(&session),
             "ask" => {
                 let allowed = self.ask(&session).await;
                 if allowed["outcome"]["outcome"] == "cancelled" {
@@ -314,6 +315,19 @@ impl Host {
     fn update(&self, session: &Value, text: &str) {
         let update = json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } });
         self.say(json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": session, "update": update } }));
+    }
+
+    /// A tool with an input and an output, as an agent tells of one.
+    fn tool(&self, session: &Value) {
+        let content = json!([{ "type": "content", "content": { "type": "text", "text": "Cargo.toml" } }]);
+        let updates = [
+            json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": "ls", "kind": "execute", "status": "pending", "rawInput": { "command": "ls" } }),
+            json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "in_progress" }),
+            json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed", "content": content, "rawOutput": "Cargo.toml" }),
+        ];
+        for update in updates {
+            self.say(json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": session, "update": update } }));
+        }
     }
 
     async fn ask(&self, session: &Value) -> Value {

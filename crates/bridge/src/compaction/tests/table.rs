@@ -17,7 +17,11 @@ fn pieces_of_a_text_become_one() {
         ("thoughts do too, apart from what is said", "think a, think b, say c, end", "2=think ab 3=say c 4=end |"),
         ("nothing joins over what is shown between", "say a, plan 1, say b, end", "1=say a 2=plan 1 3=say b 4=end |"),
         ("a turn's text is its own", "say a, end, say b, end", "1=say a 2=end 3=say b 4=end |"),
-        ("one that stands by itself is joined by none", "say a, notice b, notice c, say d, end", "1=say a 2=notice b 3=notice c 4=say d 5=end |"),
+        (
+            "one that stands by itself is joined by none",
+            "say a, notice b, notice c, say d, end",
+            "1=say a 2=notice b 3=notice c 4=say d 5=end |",
+        ),
         ("what it took joins it", "say a, say b, say  usage 1, end", "3=say ab usage 1 4=end |"),
         ("two accounts stay two", "say a usage 1, say b usage 2, end", "1=say a usage 1 2=say b usage 2 3=end |"),
         ("texts of two records stay two", "say a from r, say b from r, say c from q, end", "2=say ab 3=say c 4=end |"),
@@ -50,10 +54,22 @@ fn the_words_about_a_tool_call_become_one_at_its_first_place() {
             "call c title=x status=pending, update c status=running, say a, update c status=done, end",
             "2=call c title=x status=done 3=say a 5=end |",
         ),
-        ("a null says nothing", "call c title=x, update c title=null status=done, end", "2=call c title=x status=done 3=end |"),
-        ("a text goes on over a word that moved", "call c, say a, update c status=done, say b, end", "1=call c status=done 4=say ab 5=end |"),
+        (
+            "a null says nothing",
+            "call c title=x, update c title=null status=done, end",
+            "2=call c title=x status=done 3=end |",
+        ),
+        (
+            "a text goes on over a word that moved",
+            "call c, say a, update c status=done, say b, end",
+            "1=call c status=done 4=say ab 5=end |",
+        ),
         ("two calls stay two", "call c, call d, update c status=done, end", "1=call c status=done 2=call d 4=end |"),
-        ("a call begun in an earlier turn does not begin again", "call c, end, update c status=a, update c status=b, end", "1=call c 2=end 4=update c status=b 5=end |"),
+        (
+            "a call begun in an earlier turn does not begin again",
+            "call c, end, update c status=a, update c status=b, end",
+            "1=call c 2=end 4=update c status=b 5=end |",
+        ),
         ("its beginning may come late", "update c status=a, call c title=x, end", "2=call c status=a title=x 3=end |"),
     ]);
 }
@@ -61,16 +77,32 @@ fn the_words_about_a_tool_call_become_one_at_its_first_place() {
 #[test]
 fn of_a_state_the_newest_word_is_kept() {
     check(&[
-        ("within a turn", "commands 1, say a, commands 2, mode x, mode y, end", "2=say a 3=commands 2 5=mode y 6=end |"),
-        ("and over turns", "commands 1, mode x, end, say a, commands 2, end", "2=mode x 3=end 4=say a 5=commands 2 6=end |"),
-        ("another state is none of these", "usage_update 1, usage_update 2, end", "1=usage_update 1 2=usage_update 2 3=end |"),
+        (
+            "within a turn",
+            "commands 1, say a, commands 2, mode x, mode y, end",
+            "2=say a 3=commands 2 5=mode y 6=end |",
+        ),
+        (
+            "and over turns",
+            "commands 1, mode x, end, say a, commands 2, end",
+            "2=mode x 3=end 4=say a 5=commands 2 6=end |",
+        ),
+        (
+            "another state is none of these",
+            "usage_update 1, usage_update 2, end",
+            "1=usage_update 1 2=usage_update 2 3=end |",
+        ),
     ]);
 }
 
 #[test]
 fn what_came_after_the_last_end_is_shown_as_it_came() {
     check(&[
-        ("calls are not put together", "call c, update c status=a, update c status=b", "| 1=call c 2=update c status=a 3=update c status=b"),
+        (
+            "calls are not put together",
+            "call c, update c status=a, update c status=b",
+            "| 1=call c 2=update c status=a 3=update c status=b",
+        ),
         ("pieces of a text are", "echo hi, say a, say b, plan 1", "| 1=echo hi 3=say ab 4=plan 1"),
         ("the ends of turns part the two", "say a, fail, say b", "1=say a 2=fail | 3=say b"),
         ("and nothing is nothing", "", "|"),

@@ -198,8 +198,8 @@ const CODE_COMES_NEXT: &[&str] = &[
     "Self::bad_request(",
     "Self::conflict(",
     "self.not_found(",
-    "replay_mode(fields, \"liveReplayMode\",",
-    "replay_mode(fields, \"compactedReplayMode\",",
+    "is_summary(fields, \"liveReplayMode\",",
+    "is_summary(fields, \"compactedReplayMode\",",
     "deadline(fields, \"runDeadlineMs\",",
     "deadline(fields, \"deadlineMs\",",
 ];

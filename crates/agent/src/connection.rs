@@ -12,14 +12,19 @@ use acp::schema::{
 };
 use acp::{Kind, Message, Outcome, Pending, ProtocolVersion, RequestId, RpcError, compose, string_at};
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use crate::options::AgentOptions;
 use crate::out::Outbox;
 use crate::prompt;
-use crate::session::{Session, Sessions};
+use crate::session::{Said, Session, Sessions};
 use crate::turn::Turn;
+
+/// An extension of the protocol: makes a session of what another one was told before a prompt.
+const FORK_BEFORE: &str = "turnd/session/fork_before";
+/// Where `initialize` says so.
+const FORK_BEFORE_META: &str = "turnd/forkBefore";
 
 /// The client's answer to something we asked.
 pub(crate) type Answer = Result<String, RpcError>;
@@ -116,6 +121,7 @@ impl Connection {
             "session/new" => self.new_session(params),
             "session/load" => self.load(params).await,
             "session/resume" => self.resume(params),
+            FORK_BEFORE => self.fork_before(params),
             "session/list" => Ok(self.list(params)),
             "session/close" => {
                 let id = session_id(params)?;
@@ -146,6 +152,13 @@ impl Connection {
         self.state().sessions.get(&session_id(params)?).map(|_| json!({}))
     }
 
+    fn fork_before(&self, params: &str) -> Result<Value, RpcError> {
+        let prompt_id = string_at(params, &["promptId"]);
+        let prompt_id = prompt_id.ok_or_else(|| RpcError::new(INVALID_PARAMS, "promptId is missing"))?;
+        let id = self.state().sessions.fork_before(&session_id(params)?, &prompt_id)?;
+        Ok(json!(NewSessionResponse::new(id)))
+    }
+
     fn list(&self, params: &str) -> Value {
         let cwd = string_at(params, &["cwd"]);
         let listed = self.state().sessions.list(cwd.as_deref().map(Path::new));
@@ -160,7 +173,10 @@ impl Connection {
         let mut state = self.state();
         let started = state.sessions.start(&session_id)?;
         let history = &mut state.sessions.get(&session_id)?.history;
-        blocks.iter().for_each(|block| history.push(said_by_user(&session_id, block)));
+        let mut begins = string_at(params, &["_meta", "qwen-code/invocation", "promptId"]);
+        for block in &blocks {
+            history.say(Said { line: said_by_user(&session_id, block), begins: begins.take() });
+        }
         drop(state);
         let text = prompt::text(&blocks);
         Ok(Turn::new(Arc::clone(self), session_id, id.clone(), started, text))
@@ -192,11 +208,11 @@ fn introduction() -> InitializeResponse {
         .list(SessionListCapabilities::new())
         .resume(SessionResumeCapabilities::new())
         .close(SessionCloseCapabilities::new());
-    InitializeResponse::new(ProtocolVersion::V1)
-        .agent_capabilities(AgentCapabilities::new().load_session(true).session_capabilities(sessions))
-        .agent_info(
-            Implementation::new("turnd-agent", env!("CARGO_PKG_VERSION")).title("turnd's scripted agent".to_owned()),
-        )
+    let extensions = [(FORK_BEFORE_META.to_owned(), Value::Bool(true))].into_iter().collect::<Map<_, _>>();
+    let capabilities = AgentCapabilities::new().load_session(true).session_capabilities(sessions).meta(extensions);
+    InitializeResponse::new(ProtocolVersion::V1).agent_capabilities(capabilities).agent_info(
+        Implementation::new("turnd-agent", env!("CARGO_PKG_VERSION")).title("turnd's scripted agent".to_owned()),
+    )
 }
 
 fn session_id(params: &str) -> Result<String, RpcError> {

@@ -51,6 +51,7 @@ pub const SCRIPTS: &[Script] = &[
     speak::THINK,
     speak::LONG,
     speak::EMPTY,
+    speak::RECALL,
     tool::TOOL,
     stop::FAIL,
     stop::REFUSE,

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-use acp::RpcError;
 use acp::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST};
+use acp::{Message, RpcError, compose, with_member};
 use bytes::Bytes;
+use serde_json::json;
 use tokio::sync::watch;
 
 use crate::limits::{HISTORY_BYTES_MAX, SESSIONS_MAX};
@@ -82,6 +83,23 @@ impl Sessions {
         listed.map(|(id, session)| (id.clone(), session.cwd.clone())).collect()
     }
 
+    /// Makes a session that remembers what another one was told before a prompt of that id, and gives its id.
+    pub(crate) fn fork_before(&mut self, id: &str, prompt_id: &str) -> Result<String, RpcError> {
+        let source = self.get(id)?;
+        if source.running.is_some() {
+            return Err(RpcError::new(INVALID_REQUEST, "a prompt is running"));
+        }
+        let (cwd, history) = (source.cwd.clone(), source.history.before(prompt_id));
+        let lines = history.ok_or_else(|| RpcError::new(RESOURCE_NOT_FOUND, format!("no prompt {prompt_id:?}")))?;
+        let made = self.make(cwd)?;
+        let mut history = History::default();
+        for Said { line, begins } in lines {
+            history.say(Said { line: renamed(&line, &made), begins });
+        }
+        self.get(&made)?.history = history;
+        Ok(made)
+    }
+
     /// Starts a turn, unless one runs.
     pub(crate) fn start(&mut self, id: &str) -> Result<Started, RpcError> {
         let turn = self.turns;
@@ -118,22 +136,48 @@ impl Session {
 /// The updates of a session as they were sent, the newest within a limit.
 #[derive(Default)]
 pub(crate) struct History {
-    lines: VecDeque<Bytes>,
+    lines: VecDeque<Said>,
     bytes: usize,
+}
+
+/// One update of a history.
+#[derive(Clone)]
+pub(crate) struct Said {
+    /// As it was sent.
+    pub(crate) line: Bytes,
+    /// The prompt that begins with it, by its client's id.
+    pub(crate) begins: Option<String>,
 }
 
 impl History {
     pub(crate) fn push(&mut self, line: Bytes) {
-        self.bytes += line.len();
-        self.lines.push_back(line);
+        self.say(Said { line, begins: None });
+    }
+
+    pub(crate) fn say(&mut self, said: Said) {
+        self.bytes += said.line.len();
+        self.lines.push_back(said);
         while self.bytes > HISTORY_BYTES_MAX {
-            self.bytes -= self.lines.pop_front().map_or(self.bytes, |line| line.len());
+            self.bytes -= self.lines.pop_front().map_or(self.bytes, |said| said.line.len());
         }
     }
 
     pub(crate) fn lines(&self) -> Vec<Bytes> {
-        self.lines.iter().cloned().collect()
+        self.lines.iter().map(|said| said.line.clone()).collect()
     }
+
+    /// What was said before the prompt of that id; none when it is not remembered.
+    fn before(&self, prompt_id: &str) -> Option<Vec<Said>> {
+        let place = self.lines.iter().position(|said| said.begins.as_deref() == Some(prompt_id))?;
+        Some(self.lines.range(..place).cloned().collect())
+    }
+}
+
+/// An update as another session says it.
+fn renamed(line: &Bytes, session_id: &str) -> Bytes {
+    let Ok(message) = Message::parse(line.clone()) else { return line.clone() };
+    let params = with_member(message.params().unwrap_or("{}"), "sessionId", &json!(session_id).to_string());
+    compose::notification_raw("session/update", &params)
 }
 
 #[cfg(test)]
@@ -207,6 +251,28 @@ mod tests {
         assert!(sessions.make("/ws".into()).is_err());
         sessions.close(&id).unwrap();
         assert!(sessions.make("/ws".into()).is_ok());
+    }
+
+    #[test]
+    fn a_session_is_made_of_what_was_said_before_a_prompt() {
+        let (mut sessions, id) = sessions();
+        let line = |text: &str| compose::notification("session/update", &json!({"sessionId": "s-1", "update": text}));
+        let history = &mut sessions.get(&id).unwrap().history;
+        for prompt in ["p1", "p2"] {
+            history.say(Said { line: line(prompt), begins: Some(prompt.to_owned()) });
+            history.push(line("answer"));
+        }
+        let made = sessions.fork_before(&id, "p2").unwrap();
+        let said: Vec<_> = sessions.get(&made).unwrap().history.lines();
+        let said: Vec<_> = said.iter().map(|line| String::from_utf8(line.to_vec()).unwrap()).collect();
+        assert_eq!(said.len(), 2);
+        assert!(said.iter().all(|line| line.contains(r#""sessionId":"s-2""#)), "{said:?}");
+        assert!(said[0].contains("p1"), "{said:?}");
+        let made = sessions.fork_before(&made, "p1").unwrap();
+        assert!(sessions.get(&made).unwrap().history.lines().is_empty(), "its prompts are known there too");
+        assert_eq!(sessions.fork_before(&made, "p1").err().unwrap().code, RESOURCE_NOT_FOUND);
+        sessions.start(&id).ok().unwrap();
+        assert_eq!(sessions.fork_before(&id, "p1").err().unwrap().code, INVALID_REQUEST);
     }
 
     #[test]

@@ -144,6 +144,18 @@ impl Turn {
         format!("call-{}", number.unwrap_or(0))
     }
 
+    /// What was asked in the session, as far as it is remembered, oldest first; this turn's prompt is the last.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let lines = self.connection.with_session(&self.session_id, |session| session.history.lines());
+        let text = |line: Bytes| {
+            let message = acp::Message::parse(line).ok()?;
+            let update = acp::raw_at(message.params()?, &["update"])?;
+            let by_user = acp::string_at(update, &["sessionUpdate"])? == "user_message_chunk";
+            acp::string_at(update, &["content", "text"]).filter(|_| by_user)
+        };
+        lines.unwrap_or_default().into_iter().filter_map(text).collect()
+    }
+
     /// The session's folder.
     pub(crate) fn cwd(&self) -> PathBuf {
         self.connection.with_session(&self.session_id, |session| session.cwd.clone()).unwrap_or_default()

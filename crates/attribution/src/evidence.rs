@@ -31,6 +31,8 @@ pub struct Evidence {
     pub history: Result<History, Unreadable>,
     last_turn: LastTurn,
     compressions: Compressions,
+    /// Where the branch was last taken back.
+    newest_rewind: Option<Place>,
     by_prompt: HashMap<String, PromptEvidence>,
     markers: HashMap<String, Place>,
 }
@@ -211,7 +213,18 @@ impl Evidence {
 
     /// What makes the turn at the end of the branch another's than the admission's.
     pub(crate) fn foreign(&self, admission: &Admission) -> Option<Foreign<'_>> {
-        self.last_turn.foreign(&admission.prompt_id, self.shows_own_prompt(admission))
+        let foreign = self.last_turn.foreign(&admission.prompt_id, self.shows_own_prompt(admission));
+        foreign.or_else(|| self.is_taken_back(admission).then_some(Foreign::TakenBack))
+    }
+
+    /// Whether the branch was taken back behind the admission's marker, and the admission's own question does not stand behind that: its
+    /// turn, if it had one, is on no branch any more, and what stands there instead was asked by somebody else. Without a marker nothing
+    /// says on which side of the admission that was.
+    fn is_taken_back(&self, admission: &Admission) -> bool {
+        let marker = self.marker_place(admission).flatten();
+        let own = self.by_prompt.get(&admission.prompt_id).and_then(|evidence| evidence.stamped);
+        let is_behind = |rewind: Place| own.is_some_and(|(moment, _)| moment.place < rewind);
+        self.newest_rewind.zip(marker).is_some_and(|(rewind, marker)| rewind < marker && !is_behind(rewind))
     }
 
     /// Whether a last prompt with this stamp is another's than the admission's.

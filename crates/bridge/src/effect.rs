@@ -7,7 +7,7 @@ use acp::RequestId;
 use crate::event::{Event, News};
 use crate::permission::Ruling;
 use crate::prompt::{PromptId, Receipt};
-use crate::{AdmitError, FlushOrigin, NotOpen, Terminal, VoteOutcome};
+use crate::{AdmitError, FlushOrigin, HoldError, NotOpen, Terminal, VoteOutcome};
 
 /// Something to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +38,11 @@ pub(crate) enum Reply {
     Done,
     Removed(bool),
     Voted(VoteOutcome),
+    /// The session is held. What is written for it meanwhile is dated with this time, and nothing else is.
+    Held {
+        at_ms: u64,
+    },
+    NotHeld(HoldError),
     NotOpen(NotOpen),
 }
 

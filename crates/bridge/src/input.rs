@@ -29,6 +29,12 @@ pub(crate) enum Input {
     ClientGone { client_id: String },
     /// The readers are told of a change that was brought about elsewhere.
     Announced { announcement: Announcement, by: Option<Arc<str>> },
+    /// Nothing is to be handed to the agent until [`Input::Release`], because somebody changes what it remembers.
+    Hold,
+    /// Whoever held the session is done, or gave up.
+    Release,
+    /// The conversation was taken back while it was held: what ended before is not remembered here any more.
+    Rewound { announcement: Announcement, by: Option<Arc<str>> },
     /// The session is to be closed.
     Close { reason: String, closed_by: Option<String> },
     /// The session is given up.

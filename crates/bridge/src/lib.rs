@@ -22,6 +22,7 @@ mod deadline;
 mod effect;
 mod event;
 mod frame;
+mod hold;
 mod incoming;
 mod input;
 mod json;
@@ -52,6 +53,7 @@ pub use clock::Clock;
 pub use compaction::{Bounds, Part, Seed, Told};
 pub use deadline::{Deadline, Expiry};
 pub use frame::Frame;
+pub use hold::HoldError;
 pub use overlay::{Ended, TurnView};
 pub use permission::{PendingPermission, Vote, VoteOutcome};
 pub use policy::{Forbidden, Mediation, Policy, Voter};
@@ -59,8 +61,8 @@ pub use prompt::{AdmitError, LivePrompt, NotOpen, PendingPrompt, Prompt, PromptS
 pub use recording::Recording;
 pub use resolution::{Decision, Reason, Resolution};
 pub use shell::{
-    AskError, Bridge, CloseError, Detached, Kind, OpenError, OpenSession, Opened, Options, Session, Streams, Subscribe,
-    SubscribeError, Subscription,
+    AskError, Bridge, CloseError, Detached, Held, Kind, OpenError, OpenSession, Opened, Options, Session, Streams,
+    Subscribe, SubscribeError, Subscription,
 };
 pub use sink::{Admission, Ending, PromptLedger, Wish};
 pub use status::{Status, TurnError};

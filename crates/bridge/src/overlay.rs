@@ -53,6 +53,8 @@ impl TurnView {
 #[derive(Debug, Default)]
 pub(crate) struct Overlay {
     kept: VecDeque<Kept>,
+    /// Admissions of prompts whose outcomes were taken back with their turns, the last [`OVERLAY_PROMPTS_MAX`]: their ids stay taken.
+    taken_back: VecDeque<Admitted>,
 }
 
 /// An ended prompt, and its admission if that was in this life.
@@ -86,7 +88,15 @@ impl Overlay {
 
     /// The admission of a prompt that has ended.
     pub(crate) fn admission(&self, prompt_id: &str) -> Option<&Admitted> {
-        self.find(prompt_id)?.admission.as_ref()
+        let taken_back = || self.taken_back.iter().find(|admission| admission.receipt.prompt_id == prompt_id);
+        self.find(prompt_id).and_then(|kept| kept.admission.as_ref()).or_else(taken_back)
+    }
+
+    /// Forgets every outcome; of the prompts of this life it stays known that they were.
+    pub(crate) fn take_back(&mut self) {
+        self.taken_back.extend(self.kept.drain(..).filter_map(|kept| kept.admission));
+        let surplus = self.taken_back.len().saturating_sub(OVERLAY_PROMPTS_MAX);
+        self.taken_back.drain(..surplus);
     }
 
     /// The one that ended last; of two in the same millisecond the later entry.
@@ -147,6 +157,16 @@ mod tests {
         overlay.insert(ended("A", 10), None);
         assert_eq!(overlay.get("A").map(|ended| ended.ended_at_ms), Some(10));
         assert_eq!(overlay.kept.len(), 1);
+    }
+
+    #[test]
+    fn what_is_taken_back_is_no_outcome_any_more() {
+        let mut overlay = Overlay::default();
+        overlay.insert(ended("A", 10), None);
+        overlay.take_back();
+        assert!(overlay.get("A").is_none() && overlay.newest().is_none());
+        overlay.insert(ended("B", 12), None);
+        assert_eq!(overlay.newest().map(|ended| ended.prompt_id.as_str()), Some("B"));
     }
 
     #[test]

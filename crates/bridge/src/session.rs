@@ -13,6 +13,7 @@ mod asking;
 mod cancelling;
 mod deadlines;
 mod ending;
+mod holding;
 mod replacing;
 #[cfg(test)]
 mod tests;
@@ -55,6 +56,10 @@ pub(crate) struct Session {
     /// When anything last happened that speaks against calling the session idle.
     active_at_ms: u64,
     replacing: Replacing,
+    /// Somebody changes what the agent remembers.
+    is_held: bool,
+    /// How often the conversation was taken back.
+    rewinds: u64,
     /// A cancel that found nothing to cancel has been told; the next one is not, until a prompt runs again.
     idle_cancel_told: bool,
     /// Answers to prompts whose outcome was out already.
@@ -95,6 +100,8 @@ impl Session {
             updated_at_ms: None,
             active_at_ms: at_ms,
             replacing: Replacing::No,
+            is_held: false,
+            rewinds: 0,
             idle_cancel_told: false,
             late_answers: 0,
             ledger_ms: at_ms,
@@ -115,6 +122,9 @@ impl Session {
             Input::Vote { request_id, vote, voter } => self.vote(&request_id, &vote, &voter, &mut step),
             Input::ClientGone { client_id } => self.lose_client(&client_id, &mut step),
             Input::Announced { announcement, by } => self.announce(announcement, by, &mut step),
+            Input::Hold => self.hold(&mut step),
+            Input::Release => self.release(&mut step),
+            Input::Rewound { announcement, by } => self.rewound(announcement, by, &mut step),
             Input::Close { reason, closed_by } => self.close(News::SessionClosed { reason, closed_by }, &mut step),
             Input::Kill => self.kill(&mut step),
             Input::Shutdown => self.shut_down(&mut step),
@@ -139,7 +149,7 @@ impl Session {
         match self.admissible(prompt, receipt, step.at_ms) {
             Err(error) => step.reply(Reply::NotAdmitted(error)),
             Ok(mut entry) => {
-                entry.waited = self.turn.is_some() || !self.queue.is_empty() || self.is_replacing();
+                entry.waited = self.turn.is_some() || !self.queue.is_empty() || self.is_kept_waiting();
                 self.active_at_ms = step.at_ms;
                 step.push(Effect::RecordAdmission { prompt_id: entry.prompt_id.clone(), at_ms: self.ledger_ms });
                 step.reply(Reply::Admitted(entry.admission.receipt.clone()));
@@ -169,9 +179,14 @@ impl Session {
         Entry::new(prompt, receipt, at_ms).ok_or(AdmitError::NotContent)
     }
 
+    /// Whether nothing may be handed to the agent for now, although it holds nothing.
+    fn is_kept_waiting(&self) -> bool {
+        self.is_replacing() || self.is_held
+    }
+
     /// Hands the head of the queue to the agent, if the agent holds nothing.
     fn dispatch_next(&mut self, step: &mut Step) {
-        if !matches!(self.phase, Phase::Open) || self.turn.is_some() || self.is_replacing() {
+        if !matches!(self.phase, Phase::Open) || self.turn.is_some() || self.is_kept_waiting() {
             return;
         }
         let Some(entry) = self.queue.pop() else { return };

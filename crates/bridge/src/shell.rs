@@ -4,6 +4,7 @@ mod ask;
 mod bridge;
 mod driver;
 mod greeting;
+mod hold;
 mod live;
 mod open;
 mod outbox;
@@ -13,6 +14,7 @@ mod tasks;
 
 pub use ask::AskError;
 pub use bridge::{Bridge, Options};
+pub use hold::Held;
 pub use open::{Kind, OpenError, OpenSession, Opened, Streams};
 pub use session::{CloseError, Detached, Session};
 pub use subscription::{Subscribe, SubscribeError, Subscription};

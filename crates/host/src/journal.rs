@@ -4,9 +4,10 @@
 //! of what was meant to be written, and a reader is never shown a later record without the earlier ones. When too much is
 //! held the host stops recording for good and takes no further prompt: a gap would be worse than an end.
 
-use transcript::{Body, Writer};
+use transcript::{Body, Rewind, RewindError, Writer};
 
 use crate::limits::HELD_RECORD_BYTES_MAX;
+use crate::machine::NotRewound;
 use crate::recording::Recording;
 
 /// Appends the records of one session.
@@ -46,6 +47,20 @@ impl Journal {
         self.floor_ms = self.floor_ms.max(after_ms.saturating_add(1));
         self.writer.append(at_ms.max(self.floor_ms), record).map_err(|error| error.to_string())?;
         Ok(())
+    }
+
+    /// Takes the branch back. What is held goes first, and then the branch is not the one that was looked at.
+    pub(crate) fn rewind(&mut self, at_ms: u64, rewind: &Rewind) -> Result<(), NotRewound> {
+        let unwritable = |cause: String| NotRewound::Unwritable(cause);
+        if self.given_up.is_some() {
+            return Err(unwritable("the transcript could not be written for too long".to_owned()));
+        }
+        self.write_held().map_err(|error| unwritable(error.to_string()))?;
+        match self.writer.rewind(at_ms.max(self.floor_ms), rewind) {
+            Ok(_) => Ok(()),
+            Err(RewindError::Grown) => Err(NotRewound::Grown),
+            Err(RewindError::Append(error)) => Err(unwritable(error.to_string())),
+        }
     }
 
     /// Appends records of a turn in one write, or holds them.

@@ -20,6 +20,9 @@ pub(crate) const LATE_UNITS_MAX: usize = 32 * 1024;
 /// Requests of the agent that may wait for the daemon at once. Two were the most ever seen.
 pub(crate) const ASKED_MAX: usize = 1_024;
 
+/// Prompts of one session of the agent whose ids are kept, to know what it remembers. Behind so many nobody claims to know it.
+pub(crate) const TOLD_MAX: usize = 10_000;
+
 /// Bytes read from a pipe at once: what a pipe holds.
 pub(crate) const READ_BYTES: usize = 64 * 1024;
 /// Bytes that may wait for the daemon before the agent's output is left unread, so that a slow daemon slows the agent.

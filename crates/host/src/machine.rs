@@ -10,6 +10,7 @@ mod ending;
 mod late;
 mod replace;
 mod restore;
+mod rewind;
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 
 use acp::{Message, RequestId, RpcError};
 use bytes::Bytes;
-use transcript::Body;
+use transcript::{Body, Rewind};
 
 use crate::exit::Exit;
 use crate::options::Mode;
@@ -28,6 +29,8 @@ use crate::wire::{self, Capabilities};
 use late::LateOutput;
 use replace::Replacement;
 use restore::Restore;
+pub(crate) use rewind::NotRewound;
+use rewind::{Rewinding, Told};
 
 /// The first id of the host's own requests to the agent. Those of the daemon pass through as they are and never come
 /// near it, and it fits into every agent's idea of a number.
@@ -47,6 +50,8 @@ pub(crate) enum Input {
     },
     /// The user record of the prompt that is to be dispatched was written, or why not.
     Admitted(Result<(), String>),
+    /// The agent's session is forgotten on disk and the branch taken back, or why not.
+    Rewound(Result<(), NotRewound>),
     /// The agent's tree is gone and another process of it runs, or why not: then there is no agent.
     Replaced(Result<(), String>),
     /// The disk began to refuse records, or takes them again.
@@ -80,6 +85,9 @@ pub(crate) enum Effect {
         /// Where the session works.
         cwd: String,
     },
+    /// Forget on disk which session of the agent belongs to this one, then append the record that takes the branch back, with this
+    /// time, and report both as [`Input::Rewound`] before anything else happens. Where the first fails the second is left.
+    Rewind { rewind: Rewind, at_ms: u64 },
     /// Start the time that a turn has without a daemon.
     Linger,
     /// End the agent with its whole tree, start its command again, and report that as [`Input::Replaced`]. What the old one says
@@ -115,6 +123,15 @@ pub(crate) struct Machine {
     introduction: Option<String>,
     replacement: Option<Replacement>,
     restore: Option<Restore>,
+    rewinding: Option<Rewinding>,
+    /// What the agent's session was told.
+    told: Told,
+    /// Where the agent's session works.
+    cwd: String,
+    /// The note of the agent's session is gone although the agent has it still.
+    is_forgotten: bool,
+    /// A request of the host's own whose answer is nothing to anybody.
+    unheard: Option<RequestId>,
     next_own_id: u64,
     /// Between a restore and the next prompt: what belongs to the conversation is a replay.
     replaying: bool,
@@ -169,6 +186,11 @@ impl Machine {
             introduction: None,
             replacement: None,
             restore: None,
+            rewinding: None,
+            told: Told::default(),
+            cwd: String::new(),
+            is_forgotten: false,
+            unheard: None,
             next_own_id: OWN_ID_FIRST,
             replaying: false,
             running: None,
@@ -203,6 +225,7 @@ impl Machine {
             Input::Agent(message) => self.agent_says(at_ms, &message),
             Input::AnswerLost { limit_bytes } => self.answer_lost(at_ms, limit_bytes),
             Input::Admitted(result) => self.admitted(result),
+            Input::Rewound(result) => self.rewound(result),
             Input::Replaced(result) => self.replaced(at_ms, result),
             Input::Recording(recording) => self.tell_daemon(wire::recording(recording)),
             Input::DaemonGone => self.daemon_gone(),

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::signal::unix::Signal;
+use transcript::Rewind;
 
 use crate::agent::Agent;
 use crate::clock::now_ms;
@@ -19,7 +20,7 @@ use crate::incoming::Incoming;
 use crate::journal::Journal;
 use crate::launch;
 use crate::limits::{FADE_WAIT, RETRY_RECORDS, TO_AGENT_BYTES_MAX, TO_DAEMON_BYTES_MAX};
-use crate::machine::{Effect, Input, Machine};
+use crate::machine::{Effect, Input, Machine, NotRewound};
 use crate::outgoing::Outgoing;
 use crate::recording::Recording;
 use crate::sidecar::{self, Note};
@@ -209,11 +210,17 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
         let at_ms = now_ms();
         let mut effects = VecDeque::from(self.machine.handle(at_ms, input));
         while let Some(effect) = effects.pop_front() {
-            if let Effect::Admit { record, after_ms } = &effect {
-                let result = self.journal.as_mut().map_or(Ok(()), |journal| journal.admit(at_ms, *after_ms, record));
-                effects.extend(self.machine.handle(at_ms, Input::Admitted(result)));
-            } else {
-                self.perform(at_ms, effect);
+            match &effect {
+                Effect::Admit { record, after_ms } => {
+                    let journal = self.journal.as_mut();
+                    let result = journal.map_or(Ok(()), |journal| journal.admit(at_ms, *after_ms, record));
+                    effects.extend(self.machine.handle(at_ms, Input::Admitted(result)));
+                }
+                Effect::Rewind { rewind, at_ms: dated_ms } => {
+                    let result = self.rewind(*dated_ms, rewind);
+                    effects.extend(self.machine.handle(at_ms, Input::Rewound(result)));
+                }
+                _ => self.perform(at_ms, effect),
             }
             // The daemon hears of it before it hears what the records were about.
             let noticed = self.notice_recording(at_ms);
@@ -250,8 +257,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
                     }
                 }
             }
-            // Told by `tell`, which has the machine's answer to it.
-            Effect::Admit { .. } => {}
+            // Told by `tell`, which has the machine's answer to them.
+            Effect::Admit { .. } | Effect::Rewind { .. } => {}
             Effect::Remember { agent_session, cwd } => self.remember(at_ms, agent_session, cwd),
             Effect::Linger => self.timers.arm(Timer::Linger, self.linger),
             Effect::Replace => self.begin_replacement(),
@@ -269,6 +276,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
         for effect in self.notice_recording(at_ms) {
             self.perform(at_ms, effect);
         }
+    }
+
+    /// The note goes first: an agent's session that is noted beside a branch that was taken back would remember too much.
+    fn rewind(&mut self, dated_ms: u64, rewind: &Rewind) -> Result<(), NotRewound> {
+        let Some(journal) = &mut self.journal else { return Err(NotRewound::Unwritable("nothing is recorded".into())) };
+        sidecar::forget(&self.note_path, &self.note).map_err(|error| NotRewound::Unwritable(error.to_string()))?;
+        journal.rewind(dated_ms, rewind)
     }
 
     fn remember(&mut self, at_ms: u64, agent_session: String, cwd: String) {

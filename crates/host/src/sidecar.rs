@@ -2,7 +2,7 @@
 //!
 //! Losing it costs the agent its memory and nobody an outcome, so nothing waits for it.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -54,6 +54,14 @@ pub(crate) fn read(path: &Path, session_id: &str) -> Option<Note> {
     usable.then_some(note)
 }
 
+/// Takes back which session of the agent it is: whoever reads finds none. It is on the disk when this returns, because what is written
+/// behind it may be there after a power cut.
+pub(crate) fn forget(path: &Path, note: &Note) -> io::Result<()> {
+    write(path, &Note { agent_session_id: String::new(), ..note.clone() })?;
+    File::open(path)?.sync_all()?;
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
 /// Puts a note in the place of the one before. Whoever reads sees the old one or the new one.
 pub(crate) fn write(path: &Path, note: &Note) -> io::Result<()> {
     let draft = path.with_extension("json.tmp");
@@ -82,6 +90,17 @@ mod tests {
         assert_eq!(path.file_name().unwrap(), "s1.host.json");
         assert_eq!(read(&path, "s1"), Some(note()));
         assert_eq!(read(&path, "s2"), None);
+    }
+
+    #[test]
+    fn a_forgotten_session_is_none_until_the_next_is_noted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = path_beside(&folder.path().join("s1.jsonl"));
+        write(&path, &note()).unwrap();
+        forget(&path, &note()).unwrap();
+        assert_eq!(read(&path, "s1"), None);
+        write(&path, &note()).unwrap();
+        assert_eq!(read(&path, "s1"), Some(note()));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use acp::{Message, RequestId, RpcError, compose};
 use bytes::Bytes;
 use serde_json::{Value, json};
+use transcript::Rewind;
 
 use crate::exit::Exit;
 use crate::recording::Recording;
@@ -24,6 +25,11 @@ pub(crate) const OURS: &str = "turnd/";
 pub(crate) const CLOSE: &str = "turnd/close";
 /// From the daemon: the agent does not stop; put another process in its place.
 pub(crate) const REPLACE_AGENT: &str = "turnd/replace_agent";
+/// From the daemon: take the end of the conversation back, on disk and in the agent.
+pub(crate) const REWIND: &str = "turnd/rewind";
+/// To an agent that says it can: make another session out of this one, without a prompt and all behind it.
+pub(crate) const FORK_BEFORE: &str = "turnd/session/fork_before";
+pub(crate) const SESSION_CLOSE: &str = "session/close";
 /// To the daemon: the agent has ended by itself.
 pub(crate) const AGENT_EXITED: &str = "turnd/agent_exited";
 /// To the daemon: the disk refuses records of the transcript, or takes them again.
@@ -68,6 +74,10 @@ pub mod code {
     pub const AGENT_REPLACED: &str = "agent_replaced";
     /// The agent is not replaced, since another process of it could not bring the session back. It goes on.
     pub const AGENT_CANNOT_RESTORE: &str = "agent_cannot_restore";
+    /// The session is not rewound, since its agent cannot be made to forget just what is taken back. Nothing has changed.
+    pub const REWIND_NOT_SUPPORTED: &str = "rewind_not_supported";
+    /// The session is not rewound, since its transcript is not the one that the daemon had looked at. Nothing has changed.
+    pub const TRANSCRIPT_CHANGED: &str = "session_transcript_changed";
     /// The agent is not replaced, since it has stopped meanwhile.
     pub const TURN_SETTLED: &str = "turn_settled";
 }
@@ -77,6 +87,8 @@ pub mod code {
 pub(crate) enum Memory {
     Resumed,
     Loaded,
+    /// What it remembered before, without what was taken back.
+    Cut,
     Fresh,
 }
 
@@ -92,6 +104,9 @@ pub(crate) enum Stamp {
 pub(crate) struct Capabilities {
     pub(crate) resume: bool,
     pub(crate) load: bool,
+    pub(crate) close: bool,
+    /// It can make a session out of another one up to a prompt.
+    pub(crate) fork_before: bool,
 }
 
 impl Capabilities {
@@ -101,6 +116,8 @@ impl Capabilities {
         Self {
             resume: advertised(&["agentCapabilities", "sessionCapabilities", "resume"]),
             load: advertised(&["agentCapabilities", "loadSession"]),
+            close: advertised(&["agentCapabilities", "sessionCapabilities", "close"]),
+            fork_before: advertised(&["agentCapabilities", "_meta", "turnd/forkBefore"]),
         }
     }
 }
@@ -252,11 +269,54 @@ pub(crate) fn fresh_params(params: &str) -> String {
     format!(r#"{{"cwd":{cwd},"mcpServers":{servers}}}"#)
 }
 
+/// The parameters that make another session out of the agent's, up to the prompt.
+pub(crate) fn fork_before_params(params: &str, agent_session: &str, prompt_id: &str) -> String {
+    let params = acp::with_member(&fresh_params(params), "sessionId", &json!(agent_session).to_string());
+    acp::with_member(&params, "promptId", &json!(prompt_id).to_string())
+}
+
+/// The parameters of a session's end.
+pub(crate) fn close_params(agent_session: &str) -> String {
+    json!({ "sessionId": agent_session }).to_string()
+}
+
+/// What the daemon found out about the place that a session is taken back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RewindTarget {
+    /// The prompt that is the first to go, if it has an id.
+    pub(crate) prompt_id: Option<String>,
+    /// How many prompts stay.
+    pub(crate) kept: u64,
+    /// What is to be written, and at which time, in epoch milliseconds.
+    pub(crate) rewind: Rewind,
+    pub(crate) at_ms: u64,
+    /// Whether the caller takes an agent that remembers nothing at all.
+    pub(crate) fresh_will_do: bool,
+}
+
+/// Reads the parameters of a rewind. None when they do not say where to.
+pub(crate) fn rewind_target(params: &str) -> Option<RewindTarget> {
+    let params: Value = serde_json::from_str(params).ok()?;
+    let text = |key: &str| params[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    Some(RewindTarget {
+        prompt_id: text("promptId"),
+        kept: params["kept"].as_u64()?,
+        rewind: Rewind {
+            leaf: text("leaf"),
+            before: text("before"),
+            truncated_count: params["truncatedCount"].as_u64()?,
+        },
+        at_ms: params["atMs"].as_u64()?,
+        fresh_will_do: params["memory"] == "fresh",
+    })
+}
+
 /// The answer to `session/load`: the agent's result with the agent's session id and what it remembers.
 pub(crate) fn restored(id: &RequestId, result: &str, agent_session: &str, memory: Memory) -> Bytes {
     let memory = match memory {
         Memory::Resumed => "resumed",
         Memory::Loaded => "loaded",
+        Memory::Cut => "cut",
         Memory::Fresh => "fresh",
     };
     let named = acp::with_member(result, "sessionId", &json!(agent_session).to_string());
@@ -302,7 +362,11 @@ mod tests {
     fn a_capability_is_advertised_by_anything_but_null_and_false() {
         let check = |capabilities: &str, resume, load| {
             let result = format!(r#"{{"agentCapabilities":{capabilities}}}"#);
-            assert_eq!(Capabilities::read(&result), Capabilities { resume, load }, "{capabilities}");
+            assert_eq!(
+                Capabilities::read(&result),
+                Capabilities { resume, load, ..Capabilities::default() },
+                "{capabilities}"
+            );
         };
         check("{}", false, false);
         check(r#"{"loadSession":true}"#, false, true);

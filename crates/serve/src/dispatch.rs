@@ -137,6 +137,8 @@ where
         Route::Detach => routes::session::detach(&call),
         Route::Load => routes::load::load(&call).await,
         Route::Resume => routes::load::resume(&call).await,
+        Route::Rewind => routes::rewind::post(&call).await,
+        Route::RewindSnapshots => routes::rewind::snapshots(&call).await,
         Route::Prompt => routes::prompt::admit(&call).await,
         Route::Cancel => routes::prompt::cancel(&call),
         Route::PendingPrompts => routes::pending::list(&call),

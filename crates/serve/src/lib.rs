@@ -44,6 +44,7 @@ mod reply;
 mod requests;
 mod restore;
 mod restored;
+mod rewind;
 mod room;
 mod router;
 mod routes;

@@ -53,6 +53,9 @@ pub const SETTLE_GRACE_MS: u64 = bridge::limits::SETTLE_GRACE_MS;
 /// How long a close waits for the running turn to settle, in milliseconds, where no flag says otherwise.
 pub const CLOSE_SETTLE_MS: u64 = bridge::limits::CLOSE_SETTLE_MS;
 
+/// How long an agent may take over a question that is no prompt, in milliseconds: to make a session, or to write down a change.
+pub const AGENT_ASK_MS: u64 = 60_000;
+
 /// Longest deadline a caller may ask for, in milliseconds: a whole number to every client that counts in doubles.
 pub const DEADLINE_MS_MAX: u64 = 9_000_000_000_000_000;
 

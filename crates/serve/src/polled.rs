@@ -46,6 +46,11 @@ impl Polled {
         prompts.push_back((prompt.to_owned(), seen));
     }
 
+    /// Forgets what was seen of a session's prompts.
+    pub(crate) fn forget(&self, session: &str) {
+        lock(&self.sessions).remove(session);
+    }
+
     /// Forgets sessions that are not live any more.
     pub(crate) fn retain(&self, live: impl Fn(&str) -> bool) {
         lock(&self.sessions).retain(|session, _| live(session));
@@ -72,6 +77,9 @@ mod tests {
         polled.set("s", "p", Seen::Nothing { transcript_bytes: 1 });
         polled.set("s", "p", Seen::Record);
         assert_eq!(polled.get("s", "p"), Some(Seen::Record));
+        polled.set("t", "p", Seen::Record);
+        polled.forget("t");
+        assert_eq!((polled.get("t", "p"), polled.get("s", "p")), (None, Some(Seen::Record)));
         polled.retain(|_| false);
         assert_eq!(polled.get("s", "p"), None);
     }

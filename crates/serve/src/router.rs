@@ -28,6 +28,8 @@ pub(crate) enum Route {
     SessionVote,
     Load,
     Resume,
+    Rewind,
+    RewindSnapshots,
     Heartbeat,
     Detach,
 }
@@ -88,6 +90,8 @@ const TABLE: &[Entry] = &[
     entry("/permission/{request}", &[(Method::POST, Route::Vote)], "POST"),
     entry("/session/{id}/load", &[(Method::POST, Route::Load)], "POST"),
     entry("/session/{id}/resume", &[(Method::POST, Route::Resume)], "POST"),
+    entry("/session/{id}/rewind", &[(Method::POST, Route::Rewind)], "POST"),
+    entry("/session/{id}/rewind/snapshots", &[(Method::GET, Route::RewindSnapshots)], "GET, HEAD"),
     entry("/session/{id}/heartbeat", &[(Method::POST, Route::Heartbeat)], "POST"),
     entry("/session/{id}/detach", &[(Method::POST, Route::Detach)], "POST"),
 ];

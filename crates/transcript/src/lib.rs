@@ -26,6 +26,7 @@ mod projection;
 mod record;
 mod regular;
 mod results;
+mod rewind_points;
 mod salvage;
 mod snapshot;
 mod tail;
@@ -46,11 +47,12 @@ pub use record::{
 };
 pub use regular::open_regular;
 pub use results::{find_turn_result, last_rewind_at_ms};
+pub use rewind_points::{REWIND_POINTS_MAX, RewindPoint, RewindPoints, rewind_points};
 pub use snapshot::{PageError, Unavailable};
 pub use tail::{TAIL_BYTES_MAX, tail_uuid};
 pub use time::to_text as iso_text;
 pub use turn_result::{RESULT_TEXT_TRUNCATED, TURN_RESULT_SUBTYPE, TurnError, TurnResult, TurnState};
-pub use writer::{AppendError, Durability, Identity, OpenError, Writer};
+pub use writer::{AppendError, Durability, Identity, OpenError, REWIND_SUBTYPE, Rewind, RewindError, Writer};
 
 /// A part of a message or a payload, as it is handed on.
 pub use serde_json::Value;

@@ -8,6 +8,7 @@ use crate::branch::{Branch, Transcript};
 use crate::record::{Payload, Record};
 use crate::snapshot::{PageError, Unavailable};
 use crate::turn_result::TurnResult;
+use crate::writer::REWIND_SUBTYPE;
 
 /// How far back is looked: ten pages of 500 records or 4 MiB (turn status seed).
 pub(crate) const REACH: Reach = Reach { pages: 10, page_records: 500, page_bytes: 4 * 1024 * 1024 };
@@ -99,7 +100,7 @@ pub fn last_rewind_at_ms(path: &Path) -> Result<Option<u64>, PageError> {
     let Some(transcript) = transcript else { return Ok(None) };
     let found = find(&transcript, path, REACH, |record, _| {
         let at_ms = record.at_ms.map_or(u64::MAX, |at_ms| u64::try_from(at_ms).unwrap_or(0));
-        Ok(record.is_note("rewind").then_some(at_ms))
+        Ok(record.is_note(REWIND_SUBTYPE).then_some(at_ms))
     })?;
     // However large the records were that were passed over, each was seen to be no rewind.
     Ok(match found {

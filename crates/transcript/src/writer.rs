@@ -1,5 +1,7 @@
 //! Appending records. One writer a transcript, held by whoever holds the session's lock.
 
+mod rewind;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,6 +13,7 @@ use uuid::Uuid;
 use crate::body::{Body, Line};
 use crate::pieces::each_piece;
 use crate::tail::leaf_uuid;
+pub use rewind::{REWIND_SUBTYPE, Rewind, RewindError};
 
 /// Readable and writable by the owner alone: a transcript holds what people said.
 const FILE_MODE: u32 = 0o600;

@@ -16,6 +16,7 @@ mod permission;
 mod races;
 mod replacing;
 mod retry;
+mod rewinding;
 mod secret;
 mod stream;
 mod tidy;

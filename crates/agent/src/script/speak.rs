@@ -53,6 +53,22 @@ pub(super) const EMPTY: Script = Script {
     act: |_, _| Box::pin(async { Ok(Ending::END_TURN) }),
 };
 
+pub(super) const RECALL: Script = Script {
+    name: "recall",
+    arguments: Arguments::None,
+    example: "recall",
+    what: "says what was asked before in this session",
+    act: |turn, _| Box::pin(recall(turn)),
+};
+
+async fn recall(turn: &mut Turn) -> Outcome {
+    let asked = turn.asked();
+    // The last one is the question itself.
+    let before = asked.split_last().map_or(&asked[..], |(_, before)| before);
+    turn.say(&format!("asked: {}", before.join(" | "))).await;
+    Ok(Ending::END_TURN)
+}
+
 async fn echo(turn: &mut Turn, text: &str) -> Outcome {
     for chunk in chunks(&format!("echo: {text}"), ECHO_CHUNKS) {
         turn.say(chunk).await;

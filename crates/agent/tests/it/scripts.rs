@@ -10,7 +10,7 @@ use crate::client::{Client, Heard};
 /// How the example of each script ends.
 fn expected_end(script: &Script) -> &'static str {
     match script.name {
-        "" | "slow" | "think" | "long" | "empty" | "tool" => "end_turn",
+        "" | "slow" | "think" | "long" | "empty" | "recall" | "tool" => "end_turn",
         "deaf" | "late" | "twice" | "noise" | "surrogate" | "endless" | "flood" | "grandchild" => "end_turn",
         "hang" | "stuck" => "cancelled",
         "refuse" => "refusal",
@@ -63,6 +63,14 @@ async fn what_names_no_script_is_echoed_in_a_few_chunks() {
     assert_eq!(heard.text(), "echo: Hello, wörld! 😀");
     assert!((2..=3).contains(&heard.updates.len()));
     assert_eq!(heard.end(), "end_turn");
+}
+
+#[tokio::test(start_paused = true)]
+async fn recall_says_what_was_asked_before_and_not_itself() {
+    let (mut client, session) = Client::with_session().await;
+    for expected in ["asked: ", "asked: recall", "asked: recall | recall"] {
+        assert_eq!(client.play(&session, "recall").await.text(), expected);
+    }
 }
 
 #[tokio::test(start_paused = true)]

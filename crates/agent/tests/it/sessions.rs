@@ -38,6 +38,29 @@ async fn a_resumed_session_says_nothing_and_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_is_made_of_another_one_up_to_a_prompt_by_the_id_its_client_gave_it() {
+    let mut client = Client::new();
+    let initialized = client.call("initialize", &json!({"protocolVersion": 1})).await.answer.unwrap();
+    assert_eq!(initialized["agentCapabilities"]["_meta"], json!({"turnd/forkBefore": true}));
+    let session = client.new_session("/").await;
+    for prompt in ["p1", "p2"] {
+        let blocks = json!([{"type": "text", "text": format!("ask {prompt}")}]);
+        let meta = json!({"qwen-code/invocation": {"promptId": prompt}});
+        let params = json!({"sessionId": session, "prompt": blocks, "_meta": meta});
+        client.call("session/prompt", &params).await.answer.unwrap();
+    }
+    let fork = json!({"sessionId": session, "promptId": "p2", "cwd": "/", "mcpServers": []});
+    let made = client.call("turnd/session/fork_before", &fork).await.answer.unwrap();
+    let made = made["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(client.play(&made, "recall").await.text(), "asked: ask p1");
+    assert_eq!(client.play(&session, "recall").await.text(), "asked: ask p1 | ask p2", "the old one is as it was");
+    for (prompt, code) in [(json!("p9"), -32002), (json!(null), -32602)] {
+        let fork = json!({"sessionId": session, "promptId": prompt});
+        assert_eq!(client.call("turnd/session/fork_before", &fork).await.answer.unwrap_err().code, code);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_unknown_session_is_an_error_everywhere() {
     let mut client = Client::new();
     for method in ["session/load", "session/resume", "session/prompt", "session/close"] {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use transcript::{HistoryTail, Payload, Record, Snapshot, Transcript, Unreadable};
+use transcript::{HistoryTail, Payload, REWIND_SUBTYPE, Record, Snapshot, Transcript, Unreadable};
 
 use super::last_turn::LastTurn;
 use super::{Compressions, Evidence, Moment, PromptEvidence, Write};
@@ -28,6 +28,7 @@ impl Gathering {
             is_disputed: false,
             history: Err(Unreadable),
             compressions: Compressions::default(),
+            newest_rewind: None,
             by_prompt: admissions.iter().map(|open| (open.prompt_id.clone(), PromptEvidence::default())).collect(),
             markers: HashMap::new(),
         };
@@ -59,6 +60,9 @@ impl Gathering {
         self.take_visible(&record);
         self.take_prompt(&record);
         self.take_compression(&record);
+        if record.is_note(REWIND_SUBTYPE) {
+            self.evidence.newest_rewind.get_or_insert(self.moment.place);
+        }
         self.take_result(transcript, &record)?;
         self.moment.place += 1;
         Some(())

@@ -15,6 +15,8 @@ pub(crate) enum Foreign<'a> {
     Stamp(&'a str),
     /// What the session asked by itself behind the admission's own prompt.
     Session,
+    /// A rewind behind the admission: its turn, if it had one, was taken back.
+    TakenBack,
 }
 
 /// The end of the branch, from its last question on.

@@ -247,6 +247,9 @@ impl Report {
             Some(Foreign::Session) => {
                 "behind the prompt's own question the session asked something by itself".to_owned()
             }
+            Some(Foreign::TakenBack) => {
+                "the conversation was rewound behind the admission, and the prompt's own question does not stand behind that".to_owned()
+            }
             Some(Foreign::Prompt) | None => String::new(),
         }
     }

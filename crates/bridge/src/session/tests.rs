@@ -1,5 +1,6 @@
 //! The session machine, played by scripts.
 
+mod holding;
 mod notation;
 mod oracle;
 mod properties;

@@ -94,9 +94,10 @@ impl Session {
         runs || self.queue.get(prompt_id).is_some()
     }
 
-    /// Takes an outcome that a poll put together. What is unfinished has no outcome, whatever the poll thinks.
-    pub(crate) fn absorb(&mut self, ended: Ended) {
-        if self.live(&ended.prompt_id).is_none() {
+    /// Takes an outcome that a poll put together after so many rewinds. What is unfinished has no outcome, whatever the poll thinks, and what
+    /// was read before the last rewind may be about a turn that is gone.
+    pub(crate) fn absorb(&mut self, ended: Ended, rewinds: u64) {
+        if rewinds == self.rewinds && self.live(&ended.prompt_id).is_none() {
             self.overlay.absorb(ended);
         }
     }

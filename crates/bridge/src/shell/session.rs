@@ -220,9 +220,15 @@ impl Session {
         self.live.settled(prompt_id).await;
     }
 
-    /// Writes an outcome that the poll combined with the transcript back into the overlay. An unfinished prompt is left alone.
-    pub fn absorb(&self, ended: Ended) {
-        self.live.state.lock().machine.absorb(ended);
+    /// How often the conversation was taken back in this life. To be asked before the transcript is read for [`Session::absorb`].
+    pub fn rewinds(&self) -> u64 {
+        self.live.state.lock().machine.rewinds()
+    }
+
+    /// Writes an outcome that the poll combined with the transcript back into the overlay. An unfinished prompt is left alone, and so is
+    /// everything once the session was rewound again since `rewinds` was asked for.
+    pub fn absorb(&self, ended: Ended, rewinds: u64) {
+        self.live.state.lock().machine.absorb(ended, rewinds);
     }
 
     /// The session at a glance.

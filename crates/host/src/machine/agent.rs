@@ -2,6 +2,7 @@
 
 use acp::{Kind, Message, Outcome, RequestId};
 
+use super::rewind::Told;
 use super::{Awaited, Effect, Machine, Phase, line_of};
 use crate::limits::ASKED_MAX;
 use crate::options::Mode;
@@ -93,6 +94,12 @@ impl Machine {
         if self.is_restoring_with(id) {
             return self.restore_answered(&outcome);
         }
+        if self.is_rewinding_with(id) {
+            return self.session_made(&outcome);
+        }
+        if self.unheard.take_if(|unheard| unheard == id).is_some() {
+            return;
+        }
         if self.running.as_ref().is_some_and(|running| running.request == *id) {
             return self.settle(at_ms, &outcome, message);
         }
@@ -114,12 +121,15 @@ impl Machine {
     fn session_known(&mut self, result: &str, cwd: String) {
         let Some(agent_session) = wire::session_id(result) else { return };
         self.model = wire::model(result);
+        self.told = Told::nothing();
         self.remember(agent_session, cwd);
     }
 
     /// The agent's session from now on, noted for the next host where that one cannot know it otherwise.
     pub(super) fn remember(&mut self, agent_session: String, cwd: String) {
         self.agent_session = Some(agent_session.clone());
+        self.cwd.clone_from(&cwd);
+        self.is_forgotten = false;
         if self.mode == Mode::Recorded {
             self.effects.push(Effect::Remember { agent_session, cwd });
         }

@@ -39,8 +39,11 @@ impl Machine {
         if self.replacement.is_some() {
             return self.refuse_as_busy(id);
         }
+        if method == wire::REWIND {
+            return self.begin_rewind(id, message);
+        }
         let takes_the_session = matches!(method, wire::SESSION_PROMPT | wire::SESSION_NEW | wire::SESSION_LOAD);
-        if takes_the_session && (self.running.is_some() || self.restore.is_some()) {
+        if takes_the_session && (self.running.is_some() || self.restore.is_some() || self.rewinding.is_some()) {
             return self.refuse_as_busy(id);
         }
         let awaited = match method {
@@ -111,6 +114,9 @@ impl Machine {
         match result {
             Ok(()) => {
                 self.replaying = false;
+                let prompt_id = running.turn.as_ref().map(|turn| turn.prompt_id().to_owned());
+                self.told.note(&prompt_id.unwrap_or_default());
+                self.remember_again();
                 self.tell_agent(line);
             }
             Err(cause) => {

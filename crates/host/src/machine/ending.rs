@@ -52,7 +52,7 @@ impl Machine {
         if let Some(request) = self.fail_turn(at_ms, &message, code::FRAME_TOO_LONG) {
             self.refuse(&request, &lost);
         }
-        if let Some(request) = self.take_restore_request() {
+        for request in [self.take_restore_request(), self.take_rewind_request()].into_iter().flatten() {
             self.refuse(&request, &lost);
         }
         for request in std::mem::take(&mut self.awaited).into_keys() {
@@ -125,6 +125,7 @@ impl Machine {
         let was_asked = self.initialized
             || !self.awaited.is_empty()
             || self.restore.is_some()
+            || self.rewinding.is_some()
             || self.replacement.is_some()
             || self.running.is_some();
         if !was_asked && self.phase == Phase::Serving {
@@ -136,7 +137,7 @@ impl Machine {
             self.refuse(&request, &wire::agent_gone(code::CHANNEL_CLOSED, "the agent ended during the turn", exit));
         }
         let ended = wire::agent_gone(code::CHANNEL_CLOSED, "the agent ended", exit);
-        if let Some(request) = self.take_restore_request() {
+        for request in [self.take_restore_request(), self.take_rewind_request()].into_iter().flatten() {
             self.refuse(&request, &ended);
         }
         if let Some(request) = self.take_replacement_request() {

@@ -12,6 +12,7 @@
 use acp::{Message, Outcome, RequestId, RpcError, compose};
 
 use super::Machine;
+use super::rewind::Told;
 use crate::options::Mode;
 use crate::wire::{self, Memory};
 
@@ -68,7 +69,7 @@ impl Machine {
         let (method, raw) = match step {
             Memory::Resumed => (wire::SESSION_RESUME, wire::restore_params(params, known)),
             Memory::Loaded => (wire::SESSION_LOAD, wire::restore_params(params, known)),
-            Memory::Fresh => (wire::SESSION_NEW, wire::fresh_params(params)),
+            Memory::Fresh | Memory::Cut => (wire::SESSION_NEW, wire::fresh_params(params)),
         };
         self.tell_agent(compose::request_raw(&restore.asked_as, method, &raw));
         self.restore = Some(restore);
@@ -98,6 +99,7 @@ impl Machine {
             return self.restore_failed(&Restore { session: None, ..restore }, &error);
         };
         self.model = wire::model(result);
+        self.told = if restore.step == Memory::Fresh { Told::nothing() } else { Told::unknown() };
         self.tell_daemon(wire::restored(&restore.request, result, &session, restore.step));
         self.remember(session, wire::cwd(&restore.params));
     }

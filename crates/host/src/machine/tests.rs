@@ -6,6 +6,7 @@ mod numbering;
 mod properties;
 mod replacing;
 mod restoring;
+mod rewinding;
 
 use acp::{Kind, Outcome};
 
@@ -18,12 +19,14 @@ pub(super) struct World {
     pub(super) machine: Machine,
     pub(super) at_ms: u64,
     pub(super) writable: bool,
+    /// What comes of a rewind's record.
+    pub(super) rewound: Result<(), NotRewound>,
 }
 
 impl World {
     pub(super) fn new(mode: Mode, remembered: Option<&str>) -> Self {
         let machine = Machine::new(mode, remembered.map(str::to_owned));
-        Self { machine, at_ms: 0, writable: true }
+        Self { machine, at_ms: 0, writable: true, rewound: Ok(()) }
     }
 
     /// A recorded session `ses` whose agent has answered everything up to the first prompt.
@@ -52,6 +55,9 @@ impl World {
         if matches!(effects.last(), Some(Effect::Admit { .. })) {
             let confirmed = if self.writable { Ok(()) } else { Err("disk full".to_owned()) };
             effects.extend(self.machine.handle(self.at_ms, Input::Admitted(confirmed)));
+        }
+        if matches!(effects.last(), Some(Effect::Rewind { .. })) {
+            effects.extend(self.machine.handle(self.at_ms, Input::Rewound(self.rewound.clone())));
         }
         effects
     }
@@ -105,6 +111,9 @@ fn shown_effect(effect: &Effect) -> String {
         Effect::Append(records) => format!("write {}", words(records)),
         Effect::Admit { record, .. } => format!("admit {}", shown(record)),
         Effect::Remember { agent_session, cwd } => format!("remember {agent_session} in {cwd}"),
+        Effect::Rewind { rewind, at_ms } => {
+            format!("forget, rewind to {} at {at_ms}", rewind.before.as_deref().unwrap_or("nothing"))
+        }
         Effect::Linger => "linger".to_owned(),
         Effect::Replace => "replace".to_owned(),
         Effect::End => "end".to_owned(),

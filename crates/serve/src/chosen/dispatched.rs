@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
-use transcript::{Payload, Transcript, WINDOW_BYTES};
+use transcript::{Payload, REWIND_SUBTYPE, Transcript, WINDOW_BYTES};
 
 /// How far back is looked, in bytes of the transcript: a third of a second, once for a session that has such a claim.
 const REACH_BYTES: u64 = 64 * 1024 * 1024;
@@ -34,13 +34,16 @@ pub(super) fn dispatched(path: &Path, ids: &HashSet<String>) -> io::Result<Dispa
     let mut found = Dispatched { shown: HashSet::new(), is_whole: true };
     let Some(transcript) = Transcript::open(path)? else { return Ok(found) };
     let mut branch = transcript.branch_within(WINDOW_BYTES, REACH_BYTES)?;
+    let mut was_rewound = false;
     while let Some(record) = branch.next_record()? {
+        was_rewound |= record.is_note(REWIND_SUBTYPE);
         let named = match record.payload {
             Payload::TurnResult { prompt_id } => prompt_id,
             _ => record.prompt_id,
         };
         found.shown.extend(named.filter(|id| ids.contains(id)));
     }
-    found.is_whole = !branch.is_cut() && !branch.is_out_of_reach();
+    // What a rewind has taken back ran all the same, and is not on the branch.
+    found.is_whole = !branch.is_cut() && !branch.is_out_of_reach() && !was_rewound;
     Ok(found)
 }

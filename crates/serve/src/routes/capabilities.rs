@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::dispatch::Call;
 use crate::limits::{HISTORY_PAGE_MAX, WORKSPACES_MAX};
+use crate::options::{Mode, ServeOptions};
 use crate::reply::{Reply, ok};
 use crate::workspace::Workspace;
 
@@ -44,6 +45,7 @@ pub(crate) fn get(call: &Call<'_>) -> Reply {
     let options = &call.daemon.options;
     let limits = &options.limits;
     let mut tags = TAGS.to_vec();
+    tags.extend(rewinds(options).then_some("session_rewind"));
     tags.extend(options.require_auth.then_some("require_auth"));
     tags.extend(options.rates.map(|_| "rate_limit"));
     tags.extend((!options.allow_origins.is_empty()).then_some("allow_origin"));
@@ -80,6 +82,14 @@ fn workspaces(call: &Call<'_>) -> Vec<Value> {
         json!({ "id": workspace.id, "cwd": workspace.cwd, "primary": is_primary, "trusted": true, "removable": false })
     };
     call.daemon.workspaces().map(entry).collect()
+}
+
+/// Whether every session can be rewound: qwen-code does it itself, and the built-in agent forgets just what is taken back. Another agent may
+/// or may not, which is known only when it is asked.
+fn rewinds(options: &ServeOptions) -> bool {
+    let is_built_in = matches!(&options.agent[..], [program, word, ..]
+        if word == "agent" && options.host_launcher.as_os_str() == program.as_str());
+    options.mode == Mode::Native || is_built_in
 }
 
 /// Who decides what agents ask. What is not limited is not shown.

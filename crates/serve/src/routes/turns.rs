@@ -40,13 +40,13 @@ pub(crate) async fn current(call: &Call<'_>) -> Result<Reply, Refusal> {
         wait::until_settled(&session, &live.prompt_id, Some(wait)).await;
         return of_prompt(call.workspace, &session, &live.prompt_id).await;
     }
-    let found = lookup::of_current(&Live { workspace: call.workspace, session: &session }).await?;
+    let found = lookup::of_current(&Live::new(call.workspace, &session)).await?;
     Ok(answer(&session, &found).unwrap_or_else(|| ok(&Turn::idle(session.id()))))
 }
 
 /// What is known of one prompt now.
 async fn of_prompt(workspace: &Arc<Workspace>, session: &Session, prompt: &str) -> Result<Reply, Refusal> {
-    let found = lookup::of_prompt(&Live { workspace, session }, prompt).await?;
+    let found = lookup::of_prompt(&Live::new(workspace, session), prompt).await?;
     answer(session, &found).ok_or_else(|| Refusal::prompt_not_found(session.id(), prompt))
 }
 
@@ -63,6 +63,14 @@ fn answer(session: &Session, found: &Found) -> Option<Reply> {
 struct Live<'a> {
     workspace: &'a Arc<Workspace>,
     session: &'a Session,
+    /// How often the session had been rewound before anything was looked at.
+    rewinds: u64,
+}
+
+impl<'a> Live<'a> {
+    fn new(workspace: &'a Arc<Workspace>, session: &'a Session) -> Self {
+        Self { workspace, session, rewinds: session.rewinds() }
+    }
 }
 
 impl Sources for Live<'_> {
@@ -90,7 +98,7 @@ impl Sources for Live<'_> {
 
     fn keep(&self, ended: &Ended, seen: Seen, changed: bool) {
         if changed {
-            self.session.absorb(ended.clone());
+            self.session.absorb(ended.clone(), self.rewinds);
         }
         self.workspace.polled.set(self.session.id(), &ended.prompt_id, seen);
     }

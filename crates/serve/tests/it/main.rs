@@ -25,6 +25,7 @@ mod prompts;
 mod rate;
 mod readers;
 mod result;
+mod rewinding;
 mod robustness;
 mod smuggling;
 mod terminals;

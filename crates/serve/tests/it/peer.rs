@@ -46,6 +46,10 @@ pub(crate) struct Behaviour {
     pub(crate) slow_close: bool,
     /// The opening request is never answered.
     pub(crate) mute: bool,
+    /// What else is answered: a method, and `result` or `error` with its value. It counts from the next question on, for every host.
+    pub(crate) answers: Vec<(&'static str, Value)>,
+    /// Such an answer waits for [`Hosts::open_gate`].
+    pub(crate) slow_answers: bool,
 }
 
 impl Hosts {
@@ -179,7 +183,15 @@ impl Host {
             Some("session/prompt") => spawn(self.clone().prompt(message)),
             Some("session/cancel") => self.cancelled.add_permits(1),
             Some("turnd/close") => spawn(self.clone().close()),
-            Some(_) => {}
+            Some(method) => {
+                let behaviour = self.inner.behaviour.lock().unwrap();
+                let scripted =
+                    behaviour.answers.iter().find(|(known, _)| *known == method).map(|(_, answer)| answer.clone());
+                if let Some(mut answer) = scripted {
+                    answer["id"] = id;
+                    spawn(self.clone().answer_as_told(answer, behaviour.slow_answers));
+                }
+            }
             None => {
                 if let Some(votes) = &*self.votes.lock().unwrap() {
                     let _ = votes.send(message["result"].clone());
@@ -190,6 +202,13 @@ impl Host {
 
     fn answer(&self, id: &Value, result: Value) {
         self.say(json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    }
+
+    async fn answer_as_told(self, answer: Value, waits: bool) {
+        if waits {
+            self.inner.gate.acquire().await.unwrap().forget();
+        }
+        self.say(answer);
     }
 
     async fn close(self) {

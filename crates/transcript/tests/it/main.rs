@@ -15,6 +15,7 @@ mod locking;
 mod origin;
 mod reading;
 mod results;
+mod rewinding;
 mod sample;
 mod tail;
 mod unharmed;

@@ -18,6 +18,7 @@
 //! | `wait 300` | time passes, and what is due happens |
 //! | `tick 300` | time passes, and nobody looks at what is due |
 //! | `runover A` | A's run deadline is said to have come, as it may be by a clock that is late |
+//! | `hold`, `release`, `rewound` | somebody changes what the agent remembers, is done, and has taken the conversation back |
 //! | `close`, `kill`, `shutdown`, `lost`, `exited` | the session ends; `exited` is `lost` after the host's report |
 //!
 //! Effects are words too: `record A`, `receipt A`, `> prompt A` for what the agent is told, `complete A end_turn`, …
@@ -37,8 +38,8 @@ use crate::prompt::{Prompt, Receipt};
 use crate::session::Session;
 use crate::succession::Succession;
 use crate::{
-    AdmitError, Deadline, Decision, InputWritten, Mediation, NotOpen, Reason, Resolution, Terminal, Vote, VoteOutcome,
-    Voter,
+    AdmitError, Announcement, Deadline, Decision, HoldError, InputWritten, Mediation, NotOpen, Reason, Resolution,
+    Terminal, Vote, VoteOutcome, Voter,
 };
 
 pub(super) const TIMEOUTS: Timeouts =
@@ -146,6 +147,9 @@ impl Play {
             ["vote", id, choice, client, "afar"] => {
                 vote(id, choice, Voter { client_id: Some(client.into()), is_local: false })
             }
+            ["hold"] => Input::Hold,
+            ["release"] => Input::Release,
+            ["rewound"] => Input::Rewound { announcement: rewound(), by: None },
             ["close"] => Input::Close { reason: "client_close".to_owned(), closed_by: None },
             ["kill"] => Input::Kill,
             ["shutdown"] => Input::Shutdown,
@@ -174,6 +178,16 @@ fn answer(stop_reason: &str, host: Option<HostWord>, agent_stop_reason: Option<&
 fn failure(code: &str, from_host: bool) -> Answer {
     let input_written = from_host.then_some(InputWritten::No);
     Answer::Failed { message: "no".to_owned(), code: code.to_owned(), from_host, input_written }
+}
+
+fn rewound() -> Announcement {
+    Announcement::SessionRewound {
+        prompt_id: "A".to_owned(),
+        target_turn_index: 0,
+        files_changed: "[]".to_owned(),
+        files_failed: "[]".to_owned(),
+        memory: Some("cut".to_owned()),
+    }
 }
 
 fn update(speech: Speech) -> Input {
@@ -248,6 +262,10 @@ fn reply_word(reply: &Reply) -> String {
         Reply::NotAdmitted(AdmitError::NotContent) => "not content".to_owned(),
         Reply::NotAdmitted(AdmitError::Closing) | Reply::NotOpen(NotOpen::Closing) => "closing".to_owned(),
         Reply::NotAdmitted(AdmitError::Gone) | Reply::NotOpen(NotOpen::Gone) => "gone".to_owned(),
+        Reply::NotHeld(HoldError::Closing) => "closing".to_owned(),
+        Reply::NotHeld(HoldError::Gone) => "gone".to_owned(),
+        Reply::NotHeld(HoldError::Busy) => "busy".to_owned(),
+        Reply::Held { at_ms } => format!("held {at_ms}"),
         Reply::Done => "ok".to_owned(),
         Reply::Removed(removed) => format!("removed {removed}"),
         Reply::Voted(VoteOutcome::Recorded) => "voted".to_owned(),

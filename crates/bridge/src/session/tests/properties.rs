@@ -26,6 +26,10 @@ pub(super) struct Model {
     pub(super) receipts: Vec<String>,
     /// The host was asked for another agent and has not answered.
     replacing: bool,
+    /// Somebody changes what the agent remembers.
+    held_still: bool,
+    /// Prompts whose outcomes were taken back.
+    taken_back: BTreeSet<String>,
     /// Prompts whose cancel a client wished.
     wished: BTreeSet<String>,
     /// A close, a kill, a loss or a shutdown has happened.
@@ -59,6 +63,10 @@ impl Model {
                 self.held = None;
             }
         }
+        self.held_still &= statement != "release";
+        if statement == "rewound" && self.held_still {
+            self.taken_back.extend(self.recorded.keys().cloned());
+        }
         self.ending |= ["close", "kill", "shutdown", "lost", "exited"].contains(&statement);
     }
 
@@ -90,6 +98,7 @@ impl Model {
                 assert!(self.receipts.contains(&prompt_id.to_string()), "{prompt_id} dispatched before its receipt");
                 assert_eq!(self.held, None, "the agent was given {prompt_id} too");
                 assert!(!self.replacing, "{prompt_id} dispatched to an agent on its way to its end");
+                assert!(!self.held_still, "{prompt_id} dispatched while the agent's memory is changed");
                 assert_eq!(self.waiting.pop_front().as_deref(), Some(&**prompt_id), "out of turn");
                 self.held = Some(prompt_id.to_string());
             }
@@ -116,6 +125,14 @@ impl Model {
                 let recorded = self.recorded.get(&**id).expect("an outcome is on record before it is published");
                 assert_eq!(recorded.code().or(recorded.stop_reason()), Some(detail.as_str()), "{id}");
                 assert_eq!(self.published.insert(id.to_string(), detail), None, "{id} published twice");
+            }
+            Effect::Reply(Reply::Held { at_ms }) => {
+                // The change is younger than all on record, and all that comes is younger than the change.
+                assert!(*at_ms > self.floor_ms, "a change as old as what it takes back");
+                self.floor_ms = at_ms + 1;
+                assert!(self.held.is_none() && self.waiting.is_empty() && !self.replacing, "held although it is busy");
+                assert!(!self.held_still && !self.ending, "held twice, or at the end");
+                self.held_still = true;
             }
             Effect::Tell(Tell::Replace { prompt_id }) => {
                 assert!(!self.ending && !self.replacing, "another agent for an ending session");
@@ -144,14 +161,14 @@ impl Model {
             assert_eq!(view.live.is_some(), !self.recorded.contains_key(id), "{id} is unfinished or over");
             assert_eq!(
                 view.overlay.map(|ended| ended.terminal),
-                self.recorded.get(id).cloned(),
+                self.recorded.get(id).filter(|_| !self.taken_back.contains(id)).cloned(),
                 "{id} keeps its outcome"
             );
         }
         let waiting: Vec<_> = session.queue.iter().map(|entry| entry.prompt_id.to_string()).collect();
         assert!(waiting.iter().eq(self.waiting.iter()), "{waiting:?} {:?}", self.waiting);
         if !self.ending {
-            let busy = self.held.is_some() || self.replacing;
+            let busy = self.held.is_some() || self.replacing || self.held_still;
             assert!(busy || waiting.is_empty(), "an idle agent and a waiting prompt");
         }
     }
@@ -184,6 +201,7 @@ fn statement() -> impl Strategy<Value = String> {
         2 => (0u64..800).prop_map(|ms| format!("wait {ms}")),
         1 => Just("wait 30000".to_owned()),
         3 => fixed(&["replaced", "replaced", "kept", "needless", "noagent", "hostreplaced ?"]),
+        4 => fixed(&["hold", "release", "release", "rewound"]),
         1 => fixed(&["close", "kill", "shutdown", "lost", "exited", "hostgone ?"]),
     ]
 }
@@ -243,7 +261,7 @@ proptest! {
         let mut play = Play::new();
         for statement in &script {
             let replies = play.act(statement).into_iter().filter(|effect| matches!(effect, Effect::Reply(_))).count();
-            let asks = ["admit", "retry", "remove", "vote", "cancel", "close", "kill"];
+            let asks = ["admit", "retry", "remove", "vote", "cancel", "hold", "close", "kill"];
             let expected = asks.iter().any(|verb| statement.starts_with(verb));
             prop_assert_eq!(replies, usize::from(expected), "{}", statement);
         }

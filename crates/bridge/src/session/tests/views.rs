@@ -240,10 +240,10 @@ fn what_a_poll_absorbs_never_touches_an_unfinished_prompt() {
     let mut session = after("admit A; settle A end_turn; admit B");
     let mut ended = session.turn(Some("A")).overlay.unwrap();
     ended.terminal = Terminal::Cancelled { agent_stop_reason: None };
-    session.absorb(ended.clone());
+    session.absorb(ended.clone(), 0);
     assert_eq!(session.turn(Some("A")).overlay, Some(ended.clone()));
     ended.prompt_id = "B".into();
-    session.absorb(ended);
+    session.absorb(ended, 0);
     assert_eq!(session.turn(Some("B")).overlay, None);
 }
 
@@ -254,7 +254,7 @@ fn an_absorbed_outcome_does_not_change_what_the_next_admission_of_that_id_hears(
     play.act("settle A end_turn");
     let mut ended = play.session.turn(Some("A")).overlay.unwrap();
     ended.result_text = Some(Clipped::new("from the transcript", 100));
-    play.session.absorb(ended);
+    play.session.absorb(ended, 0);
     assert_eq!(play.act("admit A").iter().map(super::notation::word).collect::<Vec<_>>(), ["known true"]);
 }
 

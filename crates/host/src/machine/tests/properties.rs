@@ -20,6 +20,8 @@ enum Step {
     Replace,
     Replaced(bool),
     Greeted(bool),
+    Rewind,
+    Made { writable: bool },
     AgentGone,
     DaemonGone,
     LingerExpired,
@@ -48,6 +50,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => Just(Step::Replace),
         3 => prop::bool::weighted(0.9).prop_map(Step::Replaced),
         4 => prop::bool::weighted(0.9).prop_map(Step::Greeted),
+        3 => Just(Step::Rewind),
+        4 => prop::bool::weighted(0.7).prop_map(|writable| Step::Made { writable }),
         1 => Just(Step::AgentGone),
         1 => Just(Step::DaemonGone),
         1 => Just(Step::LingerExpired),
@@ -82,6 +86,9 @@ fn run(steps: &[Step]) -> (World, Outcome) {
     let (mut next, mut ending, mut own) = (2, false, OWN_ID_FIRST);
     for step in steps {
         let current = next - 1;
+        let session = format!("{:?}", world.machine.agent_session.as_deref().unwrap_or("ses"));
+        let message = |line: &str| message(&line.replace("\"ses\"", &session));
+        let was_rewinding = world.machine.rewinding.is_some();
         let input = match step {
             Step::Prompt { writable } => {
                 world.writable = *writable;
@@ -110,6 +117,14 @@ fn run(steps: &[Step]) -> (World, Outcome) {
                 };
                 Input::Agent(message(&format!(r#"{{"id":{own},{answer}}}"#)))
             }
+            Step::Rewind => Input::Daemon(message(
+                r#"{"id":1,"method":"turnd/rewind","params":{"sessionId":"ses","cwd":"/ws","promptId":"p2","kept":0,
+                "leaf":"l","before":"b","truncatedCount":2,"atMs":7}}"#,
+            )),
+            Step::Made { writable } => {
+                world.rewound = if *writable { Ok(()) } else { Err(NotRewound::Grown) };
+                Input::Agent(message(&format!(r#"{{"id":{own},"result":{{"sessionId":"made{own}"}}}}"#)))
+            }
             // On its way to its end an agent is not waited for in this way.
             Step::AgentGone if ending => continue,
             Step::AgentGone => Input::AgentGone(Exit::default()),
@@ -121,6 +136,8 @@ fn run(steps: &[Step]) -> (World, Outcome) {
         ending &= !matches!(step, Step::Replaced(_));
         let effects = world.input(input);
         ending |= effects.contains(&Effect::Replace);
+        let dispatches = effects.iter().any(|effect| matches!(effect, Effect::Admit { .. }));
+        assert!(!(was_rewinding && dispatches), "a prompt is dispatched to a session that is being rewound");
         own = effects.iter().filter_map(own_request).next_back().unwrap_or(own);
         collect(&mut outcome, effects);
     }
@@ -149,6 +166,7 @@ fn collect(outcome: &mut Outcome, effects: Vec<Effect>) {
             }
             Effect::ToDaemon(line) => outcome.told.push((outcome.records.len(), line)),
             Effect::ToAgent(_) | Effect::Remember { .. } | Effect::Linger | Effect::Replace | Effect::End => {}
+            Effect::Rewind { .. } => {}
         }
     }
 }

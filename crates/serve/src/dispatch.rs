@@ -135,6 +135,8 @@ where
         Route::Status => routes::session::status(&call),
         Route::Heartbeat => routes::session::heartbeat(&call),
         Route::Detach => routes::session::detach(&call),
+        Route::Transcript => routes::transcript::get(&call).await,
+        Route::Context => routes::context::get(&call).await,
         Route::Load => routes::load::load(&call).await,
         Route::Resume => routes::load::resume(&call).await,
         Route::Rewind => routes::rewind::post(&call).await,

@@ -9,6 +9,7 @@
 //! It does **not** write transcripts, does not talk to agents other than through a host, and reads no environment variable.
 
 mod admission;
+mod agent_state;
 mod body;
 mod caller;
 mod chosen;
@@ -16,6 +17,7 @@ mod clock;
 mod connection;
 mod content;
 mod create;
+mod cursors;
 mod daemon;
 mod desk;
 mod digest;
@@ -38,6 +40,7 @@ mod query;
 mod range;
 mod rate;
 mod recalled;
+mod recovery;
 mod refusal;
 mod replayed;
 mod reply;

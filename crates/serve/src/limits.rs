@@ -69,6 +69,9 @@ pub const PROMPT_NESTING_MAX: usize = 100;
 /// Upper bound of `historyPageSize`, in transcript records (wire rules, section 7.1).
 pub const HISTORY_PAGE_MAX: u64 = 500;
 
+/// Records of a page of the transcript where nobody says how many (wire rules, section 13.8).
+pub const TRANSCRIPT_PAGE_DEFAULT: usize = 100;
+
 /// How often a page of a live session is read again because the session did not keep still, before its events are shown instead.
 pub const PAGE_TRIES: usize = 3;
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bridge::{Bridge, Session};
 
 use crate::chosen::Chosen;
+use crate::cursors::Cursors;
 use crate::desk::Desk;
 use crate::digest::{Digest, Digests};
 use crate::hosts::HostStarter;
@@ -46,8 +47,10 @@ pub(crate) struct Workspace {
     pub(crate) digests: Digests,
     /// Where whole answers stand.
     pub(crate) recalled: Recalled,
-    /// What a load gave, for those who attach later.
+    /// What a load found, for those who attach later.
     pub(crate) restored: Restored,
+    /// The cursors of transcript pages.
+    pub(crate) cursors: Cursors,
     /// Sessions that are being opened.
     opening: AtomicUsize,
 }
@@ -76,6 +79,7 @@ impl Workspace {
             digests: Digests::default(),
             recalled: Recalled::default(),
             restored: Restored::default(),
+            cursors: Cursors::default(),
             opening: AtomicUsize::new(0),
             layout,
             neighbours,

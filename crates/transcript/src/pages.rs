@@ -6,11 +6,14 @@
 //! read, so that every page reads the snapshot, and a large one is refused.
 
 mod cursor;
+mod dates;
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+pub use dates::dates;
 
 use cursor::{Cursor, Place, hash};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bridge::Session;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
+use crate::agent_state::agent_state;
 use crate::body::Fields;
 use crate::clock::iso;
 use crate::desk::{Action, RestoreRequest};
@@ -20,9 +20,6 @@ use crate::requests::{approval_mode, check_source, is_summary, number, workspace
 use crate::restore::{Joined, restore};
 use crate::tasks::blocking;
 use crate::wire;
-
-/// What of the agent's answer clients are shown.
-const STATE_KEYS: [&str; 4] = ["modes", "models", "configOptions", "_meta"];
 
 /// Options that change what a restore gives, so that only identical ones share it.
 const OPTION_KEYS: [&str; 6] =
@@ -48,7 +45,7 @@ async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
         attached: matches!(joined, Joined::Attached(_)),
         client_id: String::new(),
         created_at: iso(session.created_at_ms()),
-        state: state(session),
+        state: agent_state(session),
         has_active_prompt: session.status().has_active_prompt,
         replay: None,
         memory: None,
@@ -134,11 +131,4 @@ async fn terminals(call: &Call<'_>, session: &Session) -> Vec<Box<RawValue>> {
     let (workspace, id) = (Arc::clone(call.workspace), session.id().to_owned());
     let lines = blocking(move || history::terminals(&workspace, &id)).await.unwrap_or_default();
     lines.into_iter().filter_map(raw).collect()
-}
-
-/// The agent's state as clients know it.
-fn state(session: &Session) -> Value {
-    let mut answer: Map<String, Value> = serde_json::from_str(&session.agent_state()).unwrap_or_default();
-    answer.retain(|key, _| STATE_KEYS.contains(&key.as_str()));
-    Value::Object(answer)
 }

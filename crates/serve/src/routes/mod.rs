@@ -2,6 +2,7 @@
 //! about prompts itself.
 
 pub(crate) mod capabilities;
+pub(crate) mod context;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod load;
@@ -12,4 +13,5 @@ pub(crate) mod prompt;
 pub(crate) mod result;
 pub(crate) mod rewind;
 pub(crate) mod session;
+pub(crate) mod transcript;
 pub(crate) mod turns;

@@ -30,6 +30,7 @@ mod robustness;
 mod smuggling;
 mod terminals;
 mod tls;
+mod transcript;
 mod turns;
 mod wiring;
 mod workspaces;

@@ -11,6 +11,7 @@ mod damage;
 mod display;
 mod display_rows;
 mod huge;
+mod left;
 mod locking;
 mod origin;
 mod reading;

@@ -2,10 +2,26 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use std::sync::Arc;
+
 use hyper::HeaderMap;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Headers that a proxy adds to what it hands on for somebody else.
 const HANDED_ON: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
+
+/// A connection's place among those that may be open, held by whoever still uses it.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    _permit: Arc<OwnedSemaphorePermit>,
+}
+
+impl Place {
+    /// The place that this permit stands for.
+    pub(crate) fn new(permit: OwnedSemaphorePermit) -> Self {
+        Self { _permit: Arc::new(permit) }
+    }
+}
 
 /// The other end of a connection. It goes with every request that comes over it.
 #[derive(Clone, Copy, Debug)]

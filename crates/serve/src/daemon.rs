@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bridge::Session;
+use tokio::sync::watch;
 
 use crate::hosts::HostStarter;
 use crate::neighbours::Neighbours;
@@ -22,6 +23,8 @@ pub(crate) struct Daemon {
     pub(crate) wall: Wall,
     pub(crate) gate: Gate,
     pub(crate) router: Router,
+    /// Set once all sessions are over, for connections that have more than one request.
+    pub(crate) over: watch::Sender<bool>,
     primary: Arc<Workspace>,
     further: Vec<Arc<Workspace>>,
 }
@@ -49,6 +52,7 @@ impl Daemon {
             wall: Wall::new(address, &options.allow_origins, options.token.clone(), options.require_auth),
             gate: Gate::new(options.rates, address.ip().is_loopback()),
             router: Router::new()?,
+            over: watch::Sender::new(false),
             primary,
             further,
             options,
@@ -96,6 +100,7 @@ impl Daemon {
         for workspace in self.workspaces() {
             workspace.bridge.shutdown().await;
         }
+        self.over.send_replace(true);
         self.retry_held();
     }
 }

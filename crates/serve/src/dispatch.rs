@@ -130,6 +130,7 @@ where
         Route::Health => Ok(routes::health::get(&call)),
         Route::Capabilities => Ok(routes::capabilities::get(&call)),
         Route::Openapi => Ok(routes::openapi::get()),
+        Route::Acp => routes::acp::enter(&call),
         Route::CreateSession => routes::session::create(&call).await,
         Route::CloseSession => routes::session::close(&call).await,
         Route::Status => routes::session::status(&call),

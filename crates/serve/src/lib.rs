@@ -8,6 +8,7 @@
 //!
 //! It does **not** write transcripts, does not talk to agents other than through a host, and reads no environment variable.
 
+mod acp_door;
 mod admission;
 mod agent_state;
 mod body;

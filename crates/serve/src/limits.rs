@@ -138,6 +138,29 @@ pub const LOCK_WAIT_MARGIN_MS: u64 = 5_000;
 /// Workspaces one daemon serves. Each holds a lock, a bridge and some maps, and is looked through for a session that is nowhere.
 pub const WORKSPACES_MAX: usize = 256;
 
+/// Largest message at the ACP door, in bytes: a prompt's body, and what stands around it.
+pub const DOOR_MESSAGE_BYTES_MAX: usize = BODY_BYTES_MAX + 64 * 1024;
+
+/// Sessions that one editor's connection may be in. Each costs a reader of its events.
+pub const DOOR_SESSIONS_MAX: usize = 64;
+
+/// Sessions that one editor's connection may have on their way. Each may start a process.
+pub const DOOR_OPENINGS_MAX: usize = 8;
+
+/// Events of all sessions that wait for one editor behind what is being written to it. What does not fit waits in the sessions' own
+/// queues, whose bounds decide that a reader is too slow.
+pub const DOOR_EVENTS_QUEUED: usize = 64;
+
+/// Interval of the pings to an editor, in milliseconds. One that answers neither of two is gone, and so is one that has not introduced
+/// itself by then.
+pub const DOOR_PING_MS: u64 = 20_000;
+
+/// How long the agent may take to answer what an editor has us pass on, in milliseconds.
+pub const DOOR_ASK_MS: u64 = 30_000;
+
+/// How long the end of a connection may take to be said, in milliseconds.
+pub const DOOR_CLOSE_MS: u64 = 1_000;
+
 /// What one daemon allows. All counts are inclusive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -192,4 +215,5 @@ impl Default for Limits {
 const _: () = assert!(FIRST_HEAD_READ_MS <= HEAD_READ_MS);
 const _: () = assert!(SHARED_PART_BYTES <= PIECE_BYTES);
 const _: () = assert!(WRITE_STALL_MS > HEARTBEAT_MS);
+const _: () = assert!(DOOR_OPENINGS_MAX <= DOOR_SESSIONS_MAX);
 const _: () = assert!(DRAIN_BYTES_MAX > BODY_BYTES_MAX);

@@ -34,7 +34,7 @@ impl Neighbours {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::desk::{Action, Busy, RestoreRequest};
     use crate::hosts::ProcessStarter;
@@ -42,7 +42,8 @@ mod tests {
     use crate::options::{Durability, Mode, ServeOptions};
     use crate::{create, restore};
 
-    fn options(store: &std::path::Path) -> ServeOptions {
+    /// Options that fit a test without hosts.
+    pub(crate) fn options(store: &std::path::Path) -> ServeOptions {
         ServeOptions {
             workspaces: vec!["/one".into(), "/two".into()],
             store: store.to_owned(),

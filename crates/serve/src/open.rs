@@ -29,7 +29,9 @@ pub(crate) async fn open(workspace: &Arc<Workspace>, session: &str, kind: Kind) 
         same_id: workspace.options.mode == Mode::Native,
     };
     let streams = Streams { reader: streams.reader, writer: streams.writer };
-    workspace.bridge.open(request, streams).await.map_err(|error| refused(workspace, session, &error))
+    let opened = workspace.bridge.open(request, streams).await.map_err(|error| refused(workspace, session, &error))?;
+    workspace.greeted(opened.welcome());
+    Ok(opened)
 }
 
 fn order(workspace: &Workspace, session: &str, kind: Kind) -> HostOrder {

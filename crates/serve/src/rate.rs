@@ -53,13 +53,13 @@ impl Tier {
     }
 
     /// The tier of a request; none for one that is never counted: a preflight, a look at the health, a heartbeat, and an event
-    /// stream, which is long and not often.
+    /// stream or an editor's connection, which are long and not often (wire rules, section 5.1).
     fn of(method: &Method, path: &str) -> Option<Self> {
         let route = path.strip_suffix('/').unwrap_or(path);
         let last = route.strip_prefix("/session/").and_then(|rest| rest.split_once('/')).map(|(_, last)| last);
         let reads = method == Method::GET || method == Method::HEAD;
         match last {
-            _ if method == Method::OPTIONS || reads && route == "/health" => None,
+            _ if method == Method::OPTIONS || reads && matches!(route, "/health" | "/acp") => None,
             Some("events") if reads => None,
             Some("heartbeat") if method == Method::POST => None,
             Some("prompt") if method == Method::POST => Some(Self::Prompt),

@@ -64,10 +64,13 @@ pub(crate) fn workspace(fields: &Fields<'_>, bound: &str) -> Result<(), Refusal>
     if Place::of(&cwd).is(bound) {
         return Ok(());
     }
+    Err(mismatch(bound, &cwd))
+}
+
+/// 400 for a folder that is not served.
+pub(crate) fn mismatch(bound: &str, cwd: &str) -> Refusal {
     let message = format!("Workspace mismatch: daemon is bound to \"{bound}\"");
-    Err(Refusal::bad_request("workspace_mismatch", message)
-        .with("boundWorkspace", bound)
-        .with("requestedWorkspace", cwd))
+    Refusal::bad_request("workspace_mismatch", message).with("boundWorkspace", bound).with("requestedWorkspace", cwd)
 }
 
 /// A path without empty and `.` parts. `..` is left alone: what it means depends on links, and no file is looked at here.

@@ -34,6 +34,7 @@ pub(crate) enum Route {
     RewindSnapshots,
     Heartbeat,
     Detach,
+    Acp,
 }
 
 /// One path, the methods it knows, and the value of its `Allow` header.
@@ -77,6 +78,7 @@ const TABLE: &[Entry] = &[
     entry("/health", &[(Method::GET, Route::Health)], "GET, HEAD"),
     entry("/capabilities", &[(Method::GET, Route::Capabilities)], "GET, HEAD"),
     entry("/openapi.json", &[(Method::GET, Route::Openapi)], "GET, HEAD"),
+    entry("/acp", &[(Method::GET, Route::Acp)], "GET"),
     entry("/session", &[(Method::POST, Route::CreateSession)], "POST"),
     entry("/session/{id}", &[(Method::DELETE, Route::CloseSession)], "DELETE"),
     entry("/session/{id}/status", &[(Method::GET, Route::Status)], "GET, HEAD"),
@@ -132,7 +134,8 @@ impl Router {
         let first = parameters.next().transpose()?.unwrap_or_default();
         let second = parameters.next().transpose()?.unwrap_or_default();
         let route = found.value.methods.iter().find(|(known, route)| {
-            known == method || (method == Method::HEAD && known == Method::GET && *route != Route::Events)
+            known == method
+                || (method == Method::HEAD && known == Method::GET && !matches!(*route, Route::Events | Route::Acp))
         });
         match route {
             Some(&(_, route)) => Ok(Matched { route, first, second }),
@@ -183,6 +186,7 @@ mod tests {
         check("GET /health", "Health");
         check("HEAD /health", "Health");
         check("GET /health/", "Health");
+        check("GET /acp", "Acp");
         check("POST /session", "CreateSession");
         check("DELETE /session/abc", "CloseSession abc");
         check("GET /session/abc/turns/current", "CurrentTurn abc");
@@ -217,5 +221,6 @@ mod tests {
         check("PUT /session/abc", "404 route_not_found");
         check("GET /session/abc", "404 route_not_found");
         check("HEAD /session/abc/events", "404 route_not_found");
+        check("HEAD /acp", "404 route_not_found");
     }
 }

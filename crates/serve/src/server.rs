@@ -7,13 +7,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::server::graceful::GracefulShutdown;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use transcript::{LockError, Owner, SessionLock};
 
+use crate::caller::Place;
 use crate::clock::now_ms;
 use crate::connection;
 use crate::daemon::Daemon;
@@ -94,7 +94,6 @@ impl Server {
     /// hosts are told, and what is still open gets a bounded time to finish.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { listener, daemon, permits, _stores } = self;
-        let connections = GracefulShutdown::new();
         let mut retry = interval(Duration::from_millis(HELD_RETRY_MS));
         retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut shutdown = pin!(shutdown);
@@ -102,7 +101,7 @@ impl Server {
             tokio::select! {
                 () = &mut shutdown => break,
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => admit(&daemon, &connections, &permits, stream),
+                    Ok((stream, _)) => admit(&daemon, &permits, stream),
                     Err(error) => back_off(&error).await,
                 },
                 _ = retry.tick() => daemon.retry_held(),
@@ -110,7 +109,9 @@ impl Server {
         }
         drop(listener);
         daemon.shutdown().await;
-        if timeout(Duration::from_millis(DRAIN_MS), connections.shutdown()).await.is_err() {
+        // Each connection holds its place until it is over.
+        let all = permits.acquire_many(u32::try_from(daemon.options.limits.max_connections).unwrap_or(u32::MAX));
+        if timeout(Duration::from_millis(DRAIN_MS), all).await.is_err() {
             tracing::info!("connections were still open at the end");
         }
     }
@@ -153,7 +154,7 @@ async fn back_off(error: &io::Error) {
 }
 
 /// Gives a connection a task of its own. Nothing of it is waited for here, a handshake neither.
-fn admit(daemon: &Arc<Daemon>, connections: &GracefulShutdown, permits: &Arc<Semaphore>, stream: TcpStream) {
+fn admit(daemon: &Arc<Daemon>, permits: &Arc<Semaphore>, stream: TcpStream) {
     let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
         // Somebody who expects TLS hears nothing that he understands, and that it is over.
         if daemon.options.tls.is_none() {
@@ -162,10 +163,9 @@ fn admit(daemon: &Arc<Daemon>, connections: &GracefulShutdown, permits: &Arc<Sem
         }
         return;
     };
-    let (daemon, watcher) = (Arc::clone(daemon), connections.watcher());
+    let daemon = Arc::clone(daemon);
     spawn(async move {
-        connection::serve(daemon, stream, watcher).await;
-        drop(permit);
+        connection::serve(daemon, stream, Place::new(permit)).await;
     });
 }
 

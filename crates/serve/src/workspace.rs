@@ -1,8 +1,8 @@
 //! One workspace: its live sessions and its files. What one holds, no other one reaches.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bridge::{Bridge, Session};
 
@@ -20,6 +20,7 @@ use crate::refusal::Refusal;
 use crate::restored::Restored;
 use crate::room::Room;
 use crate::sink::LedgerSink;
+use crate::sync::lock;
 use crate::tasks::spawn;
 use crate::wiring::wire;
 
@@ -51,6 +52,8 @@ pub(crate) struct Workspace {
     pub(crate) restored: Restored,
     /// The cursors of transcript pages.
     pub(crate) cursors: Cursors,
+    /// What the agent that was opened last said of itself.
+    welcome: Mutex<Option<Arc<str>>>,
     /// Sessions that are being opened.
     opening: AtomicUsize,
 }
@@ -80,6 +83,7 @@ impl Workspace {
             recalled: Recalled::default(),
             restored: Restored::default(),
             cursors: Cursors::default(),
+            welcome: Mutex::default(),
             opening: AtomicUsize::new(0),
             layout,
             neighbours,
@@ -106,6 +110,16 @@ impl Workspace {
     /// Live sessions, those being opened included.
     pub(crate) fn occupied(&self) -> usize {
         self.bridge.sessions().len() + self.opening.load(Ordering::SeqCst)
+    }
+
+    /// Notes what an agent that was greeted said of itself: raw JSON object text.
+    pub(crate) fn greeted(&self, welcome: &str) {
+        *lock(&self.welcome) = Some(welcome.into());
+    }
+
+    /// What the agent that was greeted last said of itself; none before the first.
+    pub(crate) fn welcome(&self) -> Option<Arc<str>> {
+        lock(&self.welcome).clone()
     }
 
     /// The live session of that id.

@@ -24,9 +24,10 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("turnd-agent", &["turnd-acp"], &["bytes", "serde_json", "tokio"]),
     (
         "turnd-serve",
-        &["turnd-attribution", "turnd-bridge", "turnd-ledger", "turnd-transcript"],
+        &["turnd-acp", "turnd-attribution", "turnd-bridge", "turnd-ledger", "turnd-transcript"],
         &[
             "bytes",
+            "futures-util",
             "http-body-util",
             "hyper",
             "hyper-util",
@@ -40,6 +41,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
             "thiserror",
             "tokio",
             "tokio-rustls",
+            "tokio-tungstenite",
             "tracing",
             "uuid",
         ],

@@ -131,6 +131,7 @@ impl OpenError {
 pub struct Opened {
     open: OpenSession,
     agent_session_id: String,
+    welcome: String,
     agent_state: String,
     greeting: Greeting,
     created_at_ms: u64,
@@ -167,13 +168,22 @@ impl Opened {
         };
         let agent_session_id = agent_session_id(&open, &agent_state)?;
         let created_at_ms = options.clock.now_ms();
-        Ok(Self { open, agent_session_id, agent_state, greeting, created_at_ms, options: options.clone(), seat })
+        Ok(Self {
+            open,
+            agent_session_id,
+            welcome,
+            agent_state,
+            greeting,
+            created_at_ms,
+            options: options.clone(),
+            seat,
+        })
     }
 
     /// Makes the session live, its events numbered after `seeded_events`, and `seed` being what came before them. What the agent said
     /// meanwhile is published first, so the newest event may have a higher number.
     pub fn activate(self, seeded_events: u64, seed: Seed) -> Session {
-        let Self { open, agent_session_id, agent_state, greeting, created_at_ms, options, seat } = self;
+        let Self { open, agent_session_id, agent_state, greeting, created_at_ms, options, seat, .. } = self;
         let Greeting { streams, frames, asked, early, exit, .. } = greeting;
         let state = State {
             machine: session::Session::new(
@@ -213,6 +223,11 @@ impl Opened {
         seat.take(&session);
         tasks::start(driver::drive(live, streams, frames));
         session
+    }
+
+    /// The agent's answer to `initialize`, raw JSON object text: what it is and what it can do.
+    pub fn welcome(&self) -> &str {
+        &self.welcome
     }
 
     /// The agent's `{modes, models, configOptions, _meta, …}`: its whole answer, raw JSON object text.

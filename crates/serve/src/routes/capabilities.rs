@@ -42,6 +42,7 @@ const TAGS: &[&str] = &[
     "non_blocking_prompt",
     "prompt_absolute_deadline",
     "prompt_run_deadline",
+    "acp_websocket",
 ];
 
 pub(crate) fn get(call: &Call<'_>) -> Reply {
@@ -63,7 +64,7 @@ pub(crate) fn get(call: &Call<'_>) -> Reply {
         "features": tags,
         "modelServices": [],
         "workspaceCwd": workspace,
-        "transports": ["rest"],
+        "transports": ["rest", "acp-websocket"],
         "policy": policy(options.mediation),
         "limits": {
             "maxRegisteredWorkspaces": WORKSPACES_MAX,

@@ -86,7 +86,7 @@ fn max_queued(call: &Call<'_>) -> Result<usize, Refusal> {
     number.ok_or_else(|| refusal("`maxQueued` must be in [16, 2048]"))
 }
 
-fn refused(session: &Session, error: SubscribeError) -> Refusal {
+pub(crate) fn refused(session: &Session, error: SubscribeError) -> Refusal {
     match error {
         SubscribeError::Gone => Refusal::session_not_found(session.id()),
         SubscribeError::Limit { limit } => {

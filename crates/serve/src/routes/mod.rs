@@ -1,6 +1,7 @@
 //! One file for each family of routes. A route reads its request, asks the live sessions, and writes its answer; it decides nothing
 //! about prompts itself.
 
+pub(crate) mod acp;
 pub(crate) mod capabilities;
 pub(crate) mod context;
 pub(crate) mod events;

@@ -92,12 +92,17 @@ pub(crate) fn heartbeat(call: &Call<'_>) -> Result<Reply, Refusal> {
 pub(crate) fn detach(call: &Call<'_>) -> Result<Reply, Refusal> {
     let Some(session) = call.workspace.bridge.session(&call.session_id()) else { return Ok(no_content()) };
     let Ok(Some(client)) = call.client_id() else { return Ok(no_content()) };
+    leave(call.workspace, session, client);
+    Ok(no_content())
+}
+
+/// Takes one registration of a client back, and lets go of a session that nobody uses any more.
+pub(crate) fn leave(workspace: &Arc<Workspace>, session: Session, client: &str) {
     let left = session.detach(Some(client));
     if left.client_count == 0 && left.subscriber_count == 0 {
-        let workspace = Arc::clone(call.workspace);
+        let workspace = Arc::clone(workspace);
         spawn(async move { close_when_unused(&workspace, session).await });
     }
-    Ok(no_content())
 }
 
 /// Closes a session that nobody is registered on and nobody reads, once its prompts are over.

@@ -60,7 +60,7 @@ fn answer(session: &Session, found: &Found) -> Option<Reply> {
 }
 
 /// A live session and its files.
-struct Live<'a> {
+pub(crate) struct Live<'a> {
     workspace: &'a Arc<Workspace>,
     session: &'a Session,
     /// How often the session had been rewound before anything was looked at.
@@ -68,7 +68,8 @@ struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    fn new(workspace: &'a Arc<Workspace>, session: &'a Session) -> Self {
+    /// The session as it is before anything is looked at.
+    pub(crate) fn new(workspace: &'a Arc<Workspace>, session: &'a Session) -> Self {
         Self { workspace, session, rewinds: session.rewinds() }
     }
 }

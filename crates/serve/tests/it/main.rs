@@ -6,8 +6,10 @@ extern crate turnd_serve as serve;
 
 mod client;
 mod daemon;
+mod editor;
 mod peer;
 
+mod acp_door;
 mod attach;
 mod cold_load;
 mod cursors;

@@ -177,7 +177,7 @@ impl Host {
         let id = message["id"].clone();
         match message["method"].as_str() {
             Some("initialize") => {
-                self.answer(&id, json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true } }))
+                self.answer(&id, json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true, "promptCapabilities": { "image": true } } }))
             }
             Some("session/new" | "session/load") => spawn(self.clone().open(message)),
             Some("session/prompt") => spawn(self.clone().prompt(message)),

@@ -13,6 +13,11 @@ fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
     }
 }
 
+/// The text without its tests.
+fn shipped(text: &str) -> &str {
+    text.split("#[cfg(test)]").next().unwrap()
+}
+
 #[test]
 fn one_place_constructs_a_bridge_and_it_takes_the_sink() {
     let mut files = Vec::new();
@@ -24,4 +29,8 @@ fn one_place_constructs_a_bridge_and_it_takes_the_sink() {
     assert!(path.ends_with("src/wiring.rs"), "{path}");
     assert_eq!(text.matches("Bridge::new(").count(), 1);
     assert!(text.contains("ledger: sink"), "the sink goes in");
+    // Whoever has a workspace has its bridge: the primary one, further ones, and editors who come by a WebSocket.
+    let files = || files.iter().filter(|(path, _)| !path.ends_with("tests.rs"));
+    let count = |what: &str| files().map(|(_, text)| shipped(text).matches(what).count()).sum::<usize>();
+    assert_eq!((count("wire(Arc::clone(&sink)"), count("LedgerSink::new("), count("Workspace::new(")), (1, 1, 1));
 }

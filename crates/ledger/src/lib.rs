@@ -8,6 +8,7 @@ mod ledger;
 mod lock;
 mod number;
 mod open;
+mod overlap;
 mod read;
 mod record;
 mod reduction;

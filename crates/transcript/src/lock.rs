@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ const OWNER_BYTES_MAX: u64 = 4_096;
 /// no session may fail to start because of one.
 const LOOKED_AT_TRIES: u32 = 100;
 const LOOKED_AT_WAIT: Duration = Duration::from_millis(1);
+/// How often a lock is taken anew that was retired in that moment. Each round that is lost was somebody else's move of the session.
+const RETIRED_TRIES: u32 = 100;
 
 /// Who holds a lock, for the message to whoever comes second. The lock itself is the system's and dies with its holder,
 /// so that a stale name never locks anyone out.
@@ -67,10 +69,28 @@ impl SessionLock {
     /// waits for a holder.
     pub fn acquire(path: &Path, owner: &Owner) -> Result<Self, LockError> {
         let failed = |cause| LockError::Io { path: path.to_owned(), cause };
-        let mut file = open(path).map_err(failed)?;
-        try_lock(&file, || std::thread::sleep(LOOKED_AT_WAIT)).map_err(|error| refusal(path, &mut file, error))?;
-        write_owner(&mut file, owner).map_err(failed)?;
-        Ok(Self { file })
+        for _ in 0..RETIRED_TRIES {
+            let mut file = open(path).map_err(failed)?;
+            try_lock(&file, || std::thread::sleep(LOOKED_AT_WAIT)).map_err(|error| refusal(path, &mut file, error))?;
+            // A holder may have retired the lock between our opening and our locking: what we locked then is nobody's.
+            if is_named(&file, path).map_err(failed)? {
+                write_owner(&mut file, owner).map_err(failed)?;
+                return Ok(Self { file });
+            }
+        }
+        Err(failed(io::Error::other("the lock comes and goes")))
+    }
+
+    /// Lets go and removes the file: only a holder may, and whoever has opened the file meanwhile notices. Of a session whose files are
+    /// put away or gone this one must not stay.
+    ///
+    /// # Errors
+    /// When the file stays. It is let go of all the same.
+    pub fn retire(self, path: &Path) -> io::Result<()> {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the lock at `path` is free: an error says who has it, or why nobody can tell. Makes no file and writes
@@ -110,8 +130,7 @@ fn refusal(path: &Path, file: &mut File, error: TryLockError) -> LockError {
 
 impl Drop for SessionLock {
     fn drop(&mut self) {
-        // The file stays: removing it would let two processes hold "the" lock through two different files. An owner
-        // that has let go is not to be named, but a failure to say so harms nobody.
+        // An owner that has let go is not to be named, but a failure to say so harms nobody.
         let _ = self.file.set_len(0);
     }
 }
@@ -121,6 +140,16 @@ fn open(path: &Path) -> io::Result<File> {
         std::fs::create_dir_all(folder)?;
     }
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(path)
+}
+
+/// Whether `path` still names the file.
+fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    let here = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(there) => Ok((here.dev(), here.ino()) == (there.dev(), there.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn read_owner(file: &mut File) -> Option<Owner> {
@@ -273,6 +302,39 @@ mod tests {
         let refused = try_lock(&look, || waited.set(waited.get() + 1));
         assert!(matches!(refused, Err(TryLockError::WouldBlock)));
         assert_eq!(waited.get(), 0, "nobody waits for a holder");
+    }
+
+    #[test]
+    fn a_lock_that_is_retired_leaves_no_file_and_the_next_one_is_a_lock_again() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("s.lock");
+        SessionLock::acquire(&path, &FIRST).unwrap().retire(&path).unwrap();
+        assert!(!path.exists());
+        let _held = SessionLock::acquire(&path, &SECOND).unwrap();
+        assert!(matches!(SessionLock::acquire(&path, &FIRST), Err(LockError::Held { .. })));
+    }
+
+    #[test]
+    fn many_that_take_and_retire_a_lock_at_once_never_hold_it_together() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("s.lock");
+        let (held, got) = (std::sync::atomic::AtomicU32::new(0), std::sync::atomic::AtomicU32::new(0));
+        let order = std::sync::atomic::Ordering::SeqCst;
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..300 {
+                        let Ok(lock) = SessionLock::acquire(&path, &FIRST) else { continue };
+                        assert_eq!(held.fetch_add(1, order), 0);
+                        got.fetch_add(1, order);
+                        std::thread::yield_now();
+                        assert_eq!(held.fetch_sub(1, order), 1);
+                        lock.retire(&path).unwrap();
+                    }
+                });
+            }
+        });
+        assert!(got.load(order) > 0);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use turnd_ledger::sidecar::{file_name, is_ledger, move_merging, remove};
+use turnd_ledger::sidecar::{file_name, is_ledger, move_merging, move_paced, remove};
 use turnd_ledger::{Durability, Ledger, Record};
 
 use crate::scratch::{Scratch, ids};
@@ -96,20 +96,60 @@ fn a_move_that_was_cut_off_between_its_two_steps_is_finished_by_the_next_one() {
 }
 
 #[test]
-fn a_merge_that_was_cut_off_before_its_removal_reads_the_same_when_done_again() {
-    let scratch = Scratch::new();
-    let (active, archived) = places(&scratch);
-    archived.append(&Record::in_flight("A", None, 1)).unwrap();
-    active.append(&Record::cancelled("A", 2)).unwrap();
-    active.append(&Record::in_flight("B", None, 3)).unwrap();
-    let source = fs::read(active.path()).unwrap();
-    move_merging(active.path(), archived.path()).unwrap();
-    let once = archived.read().unwrap().records;
-    write(active.path(), str::from_utf8(&source).unwrap());
-    move_merging(active.path(), archived.path()).unwrap();
-    let twice = archived.read().unwrap().records;
-    assert_eq!(turnd_ledger::dangling(&once), ["B"]);
-    assert_eq!(turnd_ledger::dangling(&twice), ["B"]);
+fn a_merge_that_was_cut_off_at_any_byte_is_finished_and_doubles_no_record() {
+    let (source, target) = ("b1\nb2\nb", "a1\na2\n");
+    for cut in 0..=source.len() {
+        let scratch = Scratch::new();
+        let (active, archived) = places(&scratch);
+        write(active.path(), source);
+        write(archived.path(), &format!("{target}{}", &source[..cut]));
+        move_merging(active.path(), archived.path()).unwrap();
+        assert_eq!(fs::read_to_string(archived.path()).unwrap(), format!("{target}{source}"), "cut at {cut}");
+        assert!(!active.path().exists());
+    }
+}
+
+#[test]
+fn a_merge_that_was_cut_off_at_any_byte_is_finished_also_by_a_move_the_other_way() {
+    let (source, target) = ("b1\nb2\n", "a1\na2\n");
+    for cut in 1..=source.len() {
+        let scratch = Scratch::new();
+        let (active, archived) = places(&scratch);
+        write(active.path(), source);
+        write(archived.path(), &format!("{target}{}", &source[..cut]));
+        move_merging(archived.path(), active.path()).unwrap();
+        assert_eq!(fs::read_to_string(active.path()).unwrap(), format!("{target}{source}"), "cut at {cut}");
+        assert!(!archived.path().exists());
+    }
+}
+
+/// Stops a move before each of its changes to the disk, and moves again, the same way and the other one.
+#[test]
+fn a_move_that_is_stopped_before_any_of_its_steps_is_healed_by_the_next_one() {
+    for target in ["", "a1\n", "a1\na"] {
+        for (stop, again_back) in (0..8_u32).flat_map(|stop| [(stop, false), (stop, true)]) {
+            let scratch = Scratch::new();
+            let (active, archived) = places(&scratch);
+            write(active.path(), "b1\nb2\n");
+            if !target.is_empty() {
+                write(archived.path(), target);
+            }
+            let left = std::cell::Cell::new(stop);
+            let pace = || match left.get().checked_sub(1) {
+                Some(fewer) => Ok(left.set(fewer)),
+                None => Err(std::io::Error::other("stopped")),
+            };
+            let _ = move_paced(active.path(), archived.path(), &pace);
+            let (from, to) = if again_back { (&archived, &active) } else { (&active, &archived) };
+            move_merging(from.path(), to.path()).unwrap();
+            let mut lines: Vec<String> = fs::read_to_string(to.path()).unwrap().lines().map(str::to_owned).collect();
+            lines.sort_unstable();
+            let mut expected: Vec<&str> = target.lines().chain(["b1", "b2"]).collect();
+            expected.sort_unstable();
+            assert_eq!(lines, expected, "{target:?}, stopped before step {stop}, back: {again_back}");
+            assert!(!from.path().exists());
+        }
+    }
 }
 
 #[test]

@@ -147,8 +147,11 @@ pub(crate) struct HostArgs {
     /// End what a killed host of the session left behind, and nothing else
     #[arg(long, conflicts_with = "exec")]
     pub(crate) sweep: bool,
+    /// End the host that lingers over the session, if there is one, and nothing else
+    #[arg(long, conflicts_with_all = ["exec", "sweep"])]
+    pub(crate) dismiss: bool,
     /// The session's id
-    #[arg(long, required_unless_present_any = ["exec", "sweep"])]
+    #[arg(long, required_unless_present_any = ["exec", "sweep", "dismiss"])]
     pub(crate) session: Option<String>,
     /// Who writes the transcript
     #[arg(long, value_enum, default_value = "recorded")]
@@ -157,7 +160,7 @@ pub(crate) struct HostArgs {
     #[arg(long, required_unless_present = "exec")]
     pub(crate) transcript: Option<PathBuf>,
     /// The folder the agent works in
-    #[arg(long, required_unless_present_any = ["exec", "sweep"])]
+    #[arg(long, required_unless_present_any = ["exec", "sweep", "dismiss"])]
     pub(crate) workspace: Option<PathBuf>,
     /// How long a running turn may go on after the daemon was killed
     #[arg(long, default_value_t = 600_000)]
@@ -169,6 +172,6 @@ pub(crate) struct HostArgs {
     #[arg(long, value_enum, default_value = "process")]
     pub(crate) durability: Durability,
     /// The agent's command line
-    #[arg(last = true, required_unless_present = "sweep")]
+    #[arg(last = true, required_unless_present_any = ["sweep", "dismiss"])]
     pub(crate) command: Vec<std::ffi::OsString>,
 }

@@ -11,6 +11,7 @@
 
 mod agent;
 mod clock;
+mod dismiss;
 mod exit;
 mod file_limit;
 mod incoming;
@@ -33,6 +34,7 @@ mod tree;
 mod turn;
 mod wire;
 
+pub use dismiss::dismiss;
 pub use file_limit::survive_file_limits;
 pub use launch::{SESSION_FILE_MARK, exec};
 pub use leftovers::sweep;

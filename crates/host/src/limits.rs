@@ -57,7 +57,12 @@ pub(crate) const KILL_WAIT: Duration = Duration::from_secs(10);
 pub(crate) const FADE_WAIT: Duration = Duration::from_secs(2);
 /// How long the last messages may take to be read by the daemon.
 pub(crate) const FLUSH_WAIT: Duration = Duration::from_secs(2);
+/// How long a host that was told to end from outside is waited for: its own end takes no longer.
+pub(crate) const DISMISS_WAIT: Duration = Duration::from_secs(20);
 
+const _: () = assert!(
+    EOF_WAIT.as_secs() + TERM_WAIT.as_secs() + KILL_WAIT.as_secs() + FLUSH_WAIT.as_secs() < DISMISS_WAIT.as_secs()
+);
 const _: () = assert!(NAME_UNITS_MAX < TOOL_OUTPUT_UNITS_MAX && LATE_UNITS_MAX <= BLOCK_BYTES_MAX);
 const _: () = assert!(BLOCK_BYTES_MAX < HELD_RECORD_BYTES_MAX && acp::FRAME_BYTES_MAX <= BLOCK_BYTES_MAX);
 const _: () = assert!(READ_BYTES < TO_DAEMON_BYTES_MAX);

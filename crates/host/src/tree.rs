@@ -10,6 +10,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, wait};
 
@@ -124,6 +125,43 @@ fn process(stat: &str) -> Option<Process> {
 fn is_marked(pid: i32, mark: &[u8]) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+}
+
+/// Sends SIGTERM to the host that `owner` names, if it is one: see [`crate::dismiss`].
+#[cfg(target_os = "linux")]
+pub(crate) fn terminate_host(owner: &transcript::Owner, lock: &Path) -> io::Result<()> {
+    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+    let unproven = || io::Error::other("the holder of the session's lock is not provably a host");
+    let raw = i32::try_from(owner.pid).map_err(|_| unproven())?;
+    let pid = Pid::from_raw(raw).ok_or_else(unproven)?;
+    let handle = pidfd_open(pid, PidfdFlags::empty())?;
+    let is_named = owner.start_ticks.is_some() && look_at(raw).map(|now| now.start_ticks) == owner.start_ticks;
+    if is_named && has_open(raw, lock) && was_started_as_host(raw) {
+        return Ok(pidfd_send_signal(handle, Signal::TERM)?);
+    }
+    Err(unproven())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn terminate_host(_owner: &transcript::Owner, _lock: &Path) -> io::Result<()> {
+    Err(io::Error::other("this system does not show whose the session's lock is"))
+}
+
+/// Whether a process has the file open, under whatever name.
+#[cfg(target_os = "linux")]
+fn has_open(pid: i32, file: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &Path| fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
+    let Some(wanted) = identity(file) else { return false };
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    open.into_iter().any(|entry| identity(&entry.path()) == Some(wanted))
+}
+
+/// Whether the first argument of a process is the word by which hosts are started.
+#[cfg(target_os = "linux")]
+fn was_started_as_host(pid: i32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(b"host")
 }
 
 #[cfg(target_os = "linux")]

@@ -23,6 +23,7 @@ use thiserror::Error;
 
 use crate::layout::Layout;
 use crate::options::Durability;
+use crate::sidecar::{Place, Sidecar};
 use crate::sync::lock;
 use dispatched::dispatched;
 use file::{Claim, ClaimFile};
@@ -93,7 +94,10 @@ impl Chosen {
     pub(crate) fn load(&self, session: &str, ledger: &Ledger) -> io::Result<()> {
         let file = ClaimFile::new(self.layout.prompt_ids(session), self.durability);
         let mut claimed = HashMap::new();
-        for Claim { prompt_id, content, withdrawn } in file.read()? {
+        // What a failed move has left in the archive counts as well: an id is not new because its file lies elsewhere.
+        let left = self.layout.sidecar(Place::Archived, Sidecar::PromptIds, session);
+        let left = ClaimFile::new(left, self.durability).read()?;
+        for Claim { prompt_id, content, withdrawn } in left.into_iter().chain(file.read()?) {
             if withdrawn {
                 claimed.remove(&prompt_id);
             } else {
@@ -101,7 +105,9 @@ impl Chosen {
             }
         }
         let mut ids = HashMap::new();
-        for record in ledger.read().map_err(io::Error::other)?.records {
+        let left = self.layout.sidecar(Place::Archived, Sidecar::Ledger, session);
+        let left = Ledger::new(left, ledger::Durability::Process).read().map_err(io::Error::other)?;
+        for record in left.records.into_iter().chain(ledger.read().map_err(io::Error::other)?.records) {
             let content = claimed.remove(&record.prompt_id);
             let entry = ids.entry(fingerprint(&[&record.prompt_id])).or_insert_with(Entry::default);
             entry.content = entry.content.or(content);
@@ -156,7 +162,9 @@ impl Chosen {
         if let Some(repeated) = known.repeated(prompt_id, content)? {
             return Ok(repeated);
         }
-        if self.owners.claim(prompt_id, session)? == Owned::Elsewhere {
+        // A session that was removed, or never came to more than this line, owns nothing.
+        let exists = |other: &str| self.is_loaded(other) || self.layout.has_left(other);
+        if self.owners.claim(prompt_id, session, exists)? == Owned::Elsewhere {
             return Err(OnceError::Taken);
         }
         known.file.append(&Claim { prompt_id: prompt_id.to_owned(), content, withdrawn: false })?;
@@ -191,6 +199,20 @@ impl Chosen {
     pub(crate) fn is_taken(&self, session: &str, prompt_id: &str) -> bool {
         let known = lock(&self.sessions).get(session).cloned();
         known.is_some_and(|known| lock(&known).ids.contains_key(&fingerprint(&[prompt_id])))
+    }
+
+    /// Gives back the ids of a session that is removed, as long as its claims can be read. Blocks.
+    ///
+    /// # Errors
+    /// When some stay its own; they are free all the same, once nothing else of the session is left.
+    pub(crate) fn release(&self, session: &str) -> io::Result<()> {
+        lock(&self.sessions).remove(session);
+        let files = Place::ALL.map(|place| self.layout.sidecar(place, Sidecar::PromptIds, session));
+        for path in files {
+            let claims = ClaimFile::new(path, self.durability).read()?;
+            self.owners.forget(claims.iter().map(|claim| claim.prompt_id.as_str()), session)?;
+        }
+        Ok(())
     }
 
     /// Forgets sessions that are not live any more.

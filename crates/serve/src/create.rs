@@ -87,7 +87,7 @@ pub(crate) async fn thread(workspace: &Arc<Workspace>, id: Option<String>) -> Re
 async fn reserve(workspace: &Arc<Workspace>, id: &str) -> Result<Hold, Refusal> {
     let hold = workspace.desk.take(id, Busy::Creating).map_err(|busy| match busy {
         Busy::Restoring { request, .. } => restoring(id, request.action.as_str()),
-        Busy::Closing => Refusal::archiving(id),
+        Busy::Closing | Busy::Shelving(_) => Refusal::archiving(id),
         Busy::Creating => id_conflict(workspace, id, "live"),
     })?;
     if workspace.bridge.session(id).is_some() {

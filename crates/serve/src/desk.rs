@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::refusal::Refusal;
 use crate::restore::Restoration;
+use crate::shelf::Task;
 use crate::sync::lock;
 
 /// The outcome of a task that several callers wait for: none while it runs.
@@ -30,6 +31,8 @@ pub(crate) enum Busy {
     },
     /// It is being closed.
     Closing,
+    /// Its files are being moved or removed.
+    Shelving(Task),
 }
 
 impl Busy {
@@ -48,6 +51,9 @@ impl Busy {
                 Action::Resume => "resumed",
             },
             Self::Closing => "closed",
+            Self::Shelving(Task::Archive) => "archived",
+            Self::Shelving(Task::Unarchive) => "unarchived",
+            Self::Shelving(Task::Delete) => "deleted",
         }
     }
 }
@@ -115,9 +121,9 @@ impl Desk {
         lock(&self.busy).get(id).cloned()
     }
 
-    /// Whether `id` is being closed.
+    /// Whether `id` is being closed, or its files are on their way.
     pub(crate) fn is_closing(&self, id: &str) -> bool {
-        matches!(lock(&self.busy).get(id), Some(Busy::Closing))
+        matches!(lock(&self.busy).get(id), Some(Busy::Closing | Busy::Shelving(_)))
     }
 
     /// Takes `id` for a transition, unless there is one already, which is given back then.

@@ -152,5 +152,8 @@ where
         Route::TurnResult => routes::result::get(&call).await,
         Route::Vote => routes::permission::vote(&call),
         Route::SessionVote => routes::permission::session_vote(&call),
+        Route::Archive => routes::shelf::archive(&call).await,
+        Route::Unarchive => routes::shelf::unarchive(&call).await,
+        Route::DeleteSessions => routes::shelf::delete(&call).await,
     }
 }

@@ -11,6 +11,7 @@ use transcript::display::{Bounds, replay_within};
 
 use crate::clock;
 use crate::refusal::Refusal;
+use crate::shelf;
 use crate::wire::{LeftOut, history_truncated, prompt_terminal, replay_frame};
 use crate::workspace::Workspace;
 
@@ -52,7 +53,7 @@ pub(crate) fn check(workspace: &Workspace, session: &str) -> Result<(), Refusal>
     let refusal = match checked {
         Err(Absent::NoFile) if is_archived => archived(session),
         // Whichever is read, the other one may be the one that was meant.
-        _ if is_archived => conflict(session),
+        _ if shelf::is_in_conflict(&workspace.layout, session) => Refusal::session_conflict(session),
         Ok(()) => return Ok(()),
         Err(Absent::NoFile | Absent::NoRecord | Absent::ForeignWorkspace) => Refusal::session_not_found(session),
         Err(absent @ Absent::TwoSessions) => {
@@ -69,9 +70,7 @@ pub(crate) fn check(workspace: &Workspace, session: &str) -> Result<(), Refusal>
 
 /// Whether a session of this id has left anything on disk.
 pub(crate) fn is_persisted(workspace: &Workspace, session: &str) -> bool {
-    let layout = &workspace.layout;
-    let files = [layout.transcript(session), layout.ledger(session), layout.archived_transcript(session)];
-    files.iter().any(|path| path.exists())
+    workspace.layout.has_left(session)
 }
 
 /// Reads the replay of a session: its last `records_max` records, or as many as fit, numbered behind `beyond`.
@@ -151,13 +150,6 @@ fn recent(reading: &Reading) -> Vec<String> {
     let mut lines: Vec<_> = terminals.take(RECENT_TERMINALS_MAX).map(line).collect();
     lines.reverse();
     lines
-}
-
-/// 409 for a session that is there twice.
-fn conflict(session: &str) -> Refusal {
-    let message =
-        format!("Session \"{session}\" exists both as an active and as an archived one. Remove one of the two.");
-    Refusal::conflict("session_conflict", message).with("sessionId", session)
 }
 
 fn archived(session: &str) -> Refusal {

@@ -1,6 +1,7 @@
 //! Starting the host of a session: the process that records it and guards its agent.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::Stdio;
 
 use thiserror::Error;
@@ -63,6 +64,12 @@ pub trait HostStarter: Send + Sync + 'static {
     /// # Errors
     /// When there is none to talk to.
     fn start(&self, order: &HostOrder) -> Result<HostStreams, StartError>;
+
+    /// Ends the host that lingers over the session of a transcript, if the session's lock proves that there is one, and waits for its
+    /// end within bounds. What came of it shows in the lock.
+    fn dismiss(&self, _transcript: &Path) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// Starts `<launcher> host …` as a process of its own group, which outlives us.
@@ -91,6 +98,21 @@ impl HostStarter for ProcessStarter {
             }
         });
         Ok(HostStreams { reader: Box::new(reader), writer: Box::new(writer) })
+    }
+
+    fn dismiss(&self, transcript: &Path) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        let mut command = self.bare();
+        command.args(["host", "--dismiss", "--transcript"]).arg(transcript);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Box::pin(async move {
+            match command.status().await {
+                Ok(status) if status.success() => {}
+                Ok(status) => {
+                    tracing::warn!(%status, "a session's lock is held by what is no host of ours, or does not end")
+                }
+                Err(error) => tracing::warn!(%error, "a lingering host cannot be ended"),
+            }
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::sidecar::{Place, Sidecar};
+
 /// The files of one workspace in one store.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
@@ -17,22 +19,54 @@ impl Layout {
 
     /// The transcript: written by the host or a native agent, only read here.
     pub(crate) fn transcript(&self, session: &str) -> PathBuf {
-        transcript::layout::transcript_path(&self.chats, session)
+        self.transcript_in(Place::Active, session)
     }
 
     /// The ledger: written here.
     pub(crate) fn ledger(&self, session: &str) -> PathBuf {
-        transcript::layout::ledger_path(&self.chats, session)
+        self.sidecar(Place::Active, Sidecar::Ledger, session)
     }
 
     /// The transcript of a session that was put away.
     pub(crate) fn archived_transcript(&self, session: &str) -> PathBuf {
-        transcript::layout::transcript_path(&self.chats.join("archive"), session)
+        self.transcript_in(Place::Archived, session)
     }
 
     /// The ids that callers chose for their prompts. It ends unlike a transcript, so that no scan takes it for one.
     pub(crate) fn prompt_ids(&self, session: &str) -> PathBuf {
-        self.chats.join(format!("{session}.prompt-ids"))
+        self.sidecar(Place::Active, Sidecar::PromptIds, session)
+    }
+
+    /// The transcript in one of the two places.
+    pub(crate) fn transcript_in(&self, place: Place, session: &str) -> PathBuf {
+        transcript::layout::transcript_path(&self.folder(place), session)
+    }
+
+    /// A file beside the transcript in one of the two places.
+    pub(crate) fn sidecar(&self, place: Place, sidecar: Sidecar, session: &str) -> PathBuf {
+        self.folder(place).join(format!("{session}{}", sidecar.suffix()))
+    }
+
+    /// The folder of one of the two places.
+    pub(crate) fn folder(&self, place: Place) -> PathBuf {
+        match place {
+            Place::Active => self.chats.clone(),
+            Place::Archived => self.chats.join("archive"),
+        }
+    }
+
+    /// The lock of a session, wherever its files lie: who holds it may write them.
+    pub(crate) fn session_lock(&self, session: &str) -> PathBuf {
+        self.chats.join(format!("{session}.lock"))
+    }
+
+    /// Whether a session of this id has left anything that tells of it. Blocks.
+    pub(crate) fn has_left(&self, session: &str) -> bool {
+        let evidence = || Sidecar::ALL.into_iter().filter(|sidecar| sidecar.is_evidence());
+        Place::ALL.into_iter().any(|place| {
+            self.transcript_in(place, session).exists()
+                || evidence().any(|sidecar| self.sidecar(place, sidecar, session).exists())
+        })
     }
 
     /// The folder that tells which session each such id was chosen in.
@@ -62,5 +96,27 @@ mod tests {
         assert_eq!(layout.ledger("s"), Path::new("/store/projects/-ws/chats/s.ledger.jsonl"));
         assert_eq!(layout.daemon_lock(), Path::new("/store/projects/-ws/turnd.lock"));
         assert_eq!(layout.archived_transcript("s"), Path::new("/store/projects/-ws/chats/archive/s.jsonl"));
+        assert_eq!(layout.session_lock("s"), Path::new("/store/projects/-ws/chats/s.lock"));
+        let note = layout.sidecar(Place::Archived, Sidecar::HostNote, "s");
+        assert_eq!(note, Path::new("/store/projects/-ws/chats/archive/s.host.json"));
+    }
+
+    proptest::proptest! {
+        /// Also for ids that are prefixes of each other, or end like a sidecar.
+        #[test]
+        fn no_file_is_of_two_sessions(
+            ids in proptest::array::uniform2("[a-c]{1,2}([.](jsonl|host|host[.]json|lock|pr|worktree|prompt-ids|ledger|merged|tmp))?")
+        ) {
+            let layout = Layout::new(Path::new("/store"), Path::new("/ws"));
+            let [one, other] = ids;
+            proptest::prop_assume!(one != other && [&one, &other].iter().all(|id| crate::identity::is_file_id(id)));
+            let files = |id: &str| -> std::collections::HashSet<PathBuf> {
+                let sidecars = Place::ALL.into_iter().flat_map(|place| {
+                    Sidecar::ALL.map(|sidecar| layout.sidecar(place, sidecar, id)).into_iter().chain([layout.transcript_in(place, id)])
+                });
+                sidecars.chain([layout.session_lock(id)]).collect()
+            };
+            proptest::prop_assert!(files(&one).is_disjoint(&files(&other)), "{one} {other}");
+        }
     }
 }

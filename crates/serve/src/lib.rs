@@ -53,6 +53,8 @@ mod room;
 mod router;
 mod routes;
 mod server;
+mod shelf;
+mod sidecar;
 mod sink;
 mod socket;
 mod sse;

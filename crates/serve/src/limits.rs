@@ -217,3 +217,19 @@ const _: () = assert!(SHARED_PART_BYTES <= PIECE_BYTES);
 const _: () = assert!(WRITE_STALL_MS > HEARTBEAT_MS);
 const _: () = assert!(DOOR_OPENINGS_MAX <= DOOR_SESSIONS_MAX);
 const _: () = assert!(DRAIN_BYTES_MAX > BODY_BYTES_MAX);
+
+/// Largest transcript of which two copies are made one, in bytes: both are held in memory for it.
+pub const RESOLVED_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// Sessions that one request may archive, unarchive or delete (wire rules, section 6.8).
+pub const SHELF_IDS_MAX: usize = 100;
+
+/// How many of them are in work at once: a close may wait for its agent, and a store is not made faster by more.
+pub const SHELF_AT_ONCE: usize = 8;
+
+/// Between two looks at a session's lock, in milliseconds.
+pub const HOST_GONE_POLL_MS: u64 = 20;
+
+/// How long the host of a session that was closed may take to be gone, in milliseconds. Its agent is given 7 s to end before it is
+/// killed.
+pub const HOST_GONE_MS: u64 = 20_000;

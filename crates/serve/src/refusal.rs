@@ -82,6 +82,26 @@ impl Refusal {
         Self { message: message.into(), ..Self::archiving(id) }
     }
 
+    /// 409 for a session of which both an active and an archived copy exist.
+    pub(crate) fn session_conflict(id: &str) -> Self {
+        let message =
+            format!("Session \"{id}\" exists both as an active and as an archived one. Remove or resolve one of the two.");
+        Self::conflict("session_conflict", message).with("sessionId", id)
+    }
+
+    /// 409 for a session that another process writes, by its lock.
+    pub(crate) fn session_written(id: &str, owner: Option<&transcript::Owner>) -> Self {
+        let writer =
+            owner.map_or_else(|| "Another process".to_owned(), |owner| format!("Another process ({})", owner.pid));
+        let refusal =
+            Self::conflict("session_writer_conflict", format!("{writer} writes session \"{id}\"; retry later."));
+        let refusal = refusal.with("sessionId", id).with("retryable", true).retry_later();
+        match owner {
+            Some(owner) => refusal.with("pid", owner.pid).with("startedAt", owner.started_at),
+            None => refusal,
+        }
+    }
+
     /// 404 for a prompt that neither the live session nor its bounded memories know.
     pub(crate) fn prompt_not_found(session: &str, prompt: &str) -> Self {
         let message = format!("Prompt {prompt} not found in session {session}");

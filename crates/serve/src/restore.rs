@@ -55,7 +55,7 @@ pub(crate) async fn restore(workspace: &Arc<Workspace>, id: &str, request: Resto
         let busy = workspace.desk.busy(id);
         let is_abandoned = busy.as_ref().is_some_and(Busy::is_abandoned);
         match busy {
-            Some(Busy::Closing) => return Err(Refusal::archiving(id)),
+            Some(Busy::Closing | Busy::Shelving(_)) => return Err(Refusal::archiving(id)),
             Some(Busy::Creating) => return Err(id_conflict(workspace, id, "live")),
             Some(Busy::Restoring { request: active, outcome: running, callers: _waiting }) if active == request => {
                 return Ok(Joined::Attached(outcome(running).await?.session.clone()));

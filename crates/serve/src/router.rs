@@ -35,6 +35,9 @@ pub(crate) enum Route {
     Heartbeat,
     Detach,
     Acp,
+    Archive,
+    Unarchive,
+    DeleteSessions,
 }
 
 /// One path, the methods it knows, and the value of its `Allow` header.
@@ -100,6 +103,9 @@ const TABLE: &[Entry] = &[
     entry("/session/{id}/rewind/snapshots", &[(Method::GET, Route::RewindSnapshots)], "GET, HEAD"),
     entry("/session/{id}/heartbeat", &[(Method::POST, Route::Heartbeat)], "POST"),
     entry("/session/{id}/detach", &[(Method::POST, Route::Detach)], "POST"),
+    entry("/sessions/archive", &[(Method::POST, Route::Archive)], "POST"),
+    entry("/sessions/unarchive", &[(Method::POST, Route::Unarchive)], "POST"),
+    entry("/sessions/delete", &[(Method::POST, Route::DeleteSessions)], "POST"),
 ];
 
 const fn entry(path: &'static str, methods: &'static [(Method, Route)], allow: &'static str) -> Entry {

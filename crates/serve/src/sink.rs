@@ -105,6 +105,19 @@ impl LedgerSink {
         lock(&self.books).retain(|session, book| live(session) || !lock(book).held.is_empty());
     }
 
+    /// Whether all facts of a session are in its file, after one more try.
+    pub(crate) fn is_settled(&self, session: &str) -> bool {
+        self.retry_held();
+        lock(&self.books).get(session).is_none_or(|book| lock(book).held.is_empty())
+    }
+
+    /// Lets go of the ledger of a session that is removed: nothing that waits for it is written any more.
+    pub(crate) fn forget(&self, session: &str) {
+        let Some(book) = lock(&self.books).remove(session) else { return };
+        let waiting = lock(&book).held.drain(..).count();
+        self.held.fetch_sub(waiting, Ordering::Relaxed);
+    }
+
     fn write(&self, session: &str, line: Line) {
         let book = self.book(session);
         let mut book = lock(&book);

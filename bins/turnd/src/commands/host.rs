@@ -15,6 +15,10 @@ pub(crate) async fn run(args: HostArgs) -> std::io::Result<()> {
         let transcript = args.transcript.ok_or_else(|| std::io::Error::other("--transcript is needed"))?;
         return host::sweep(&transcript).await;
     }
+    if args.dismiss {
+        let transcript = args.transcript.ok_or_else(|| std::io::Error::other("--transcript is needed"))?;
+        return host::dismiss(&transcript).await;
+    }
     let (Some(session_id), Some(transcript_path), Some(workspace)) = (args.session, args.transcript, args.workspace)
     else {
         return Err(std::io::Error::other("--session, --transcript and --workspace are needed"));

@@ -60,6 +60,34 @@ impl Lines {
         Ok(())
     }
 
+    /// Replaces the file by one without the lines that `is_dropped` says, or by none if none is left.
+    ///
+    /// # Errors
+    /// When the file cannot be read or replaced. It is as it was then.
+    pub(crate) fn drop_lines(&self, is_dropped: impl Fn(&[u8]) -> bool) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        match transcript::open_regular(&self.path) {
+            Ok(mut file) => file.read_to_end(&mut bytes)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let kept =
+            bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_dropped(line)).collect::<Vec<_>>().concat();
+        if kept.len() == bytes.len() {
+            return Ok(());
+        }
+        if kept.is_empty() {
+            std::fs::remove_file(&self.path)?;
+        } else {
+            let draft = self.path.with_extension("tmp");
+            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+            file.write_all(&kept)?;
+            file.sync_all()?;
+            std::fs::rename(&draft, &self.path)?;
+        }
+        if self.durability == Durability::Fsync { File::open(self.folder())?.sync_all() } else { Ok(()) }
+    }
+
     fn open(&self) -> io::Result<File> {
         let open = || OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path);
         match open() {

@@ -3,6 +3,7 @@
 //! The ids lie in 4,096 small files, each id in the one that its fingerprint names, so that to ask costs the reading of one file, however
 //! many sessions there were, and nothing is held in memory. With a million ids a file has some 30 KB.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -52,18 +53,18 @@ impl Owners {
         Self { folder, durability, locks: [const { Mutex::new(()) }; LOCKS] }
     }
 
-    /// Makes an id the session's unless it is another one's. Blocks for one small file.
+    /// Makes an id the session's unless it is another one's that `exists`. Blocks for one small file.
     ///
     /// # Errors
     /// When that cannot be read or written down: then the id may be said to be nobody's.
-    pub(super) fn claim(&self, prompt_id: &str, session_id: &str) -> io::Result<Owned> {
+    pub(super) fn claim(&self, prompt_id: &str, session_id: &str, exists: impl Fn(&str) -> bool) -> io::Result<Owned> {
         let file = file_of(prompt_id);
         let _held = lock(&self.locks[file % LOCKS]);
         let lines = self.lines(file);
         match owner(&lines, prompt_id)? {
             Some(owner) if owner == session_id => Ok(Owned::Here),
-            Some(_) => Ok(Owned::Elsewhere),
-            None => write(&lines, prompt_id, session_id, false).map(|()| Owned::Here),
+            Some(owner) if exists(&owner) => Ok(Owned::Elsewhere),
+            _ => write(&lines, prompt_id, session_id, false).map(|()| Owned::Here),
         }
     }
 
@@ -75,6 +76,19 @@ impl Owners {
         let file = file_of(prompt_id);
         let _held = lock(&self.locks[file % LOCKS]);
         write(&self.lines(file), prompt_id, session_id, true)
+    }
+
+    /// Takes every line of a session that is removed out of the files that these ids lie in. Each file is replaced as a whole, so that a
+    /// kill leaves the old one or the new one.
+    ///
+    /// # Errors
+    /// When a file cannot be read or replaced: it stays as it was.
+    pub(super) fn forget<'i>(&self, prompt_ids: impl Iterator<Item = &'i str>, session_id: &str) -> io::Result<()> {
+        for file in prompt_ids.map(file_of).collect::<BTreeSet<_>>() {
+            let _held = lock(&self.locks[file % LOCKS]);
+            self.lines(file).drop_lines(|bytes| parse(bytes).is_some_and(|line| line.session_id == session_id))?;
+        }
+        Ok(())
     }
 
     fn lines(&self, file: usize) -> Lines {
@@ -90,9 +104,12 @@ fn file_of(prompt_id: &str) -> usize {
 }
 
 fn owner(lines: &Lines, prompt_id: &str) -> io::Result<Option<String>> {
-    let parse = |bytes: &[u8]| serde_json::from_slice::<Line>(bytes).ok().filter(|line| line.v == 1);
     let own = lines.read(parse)?.into_iter().rfind(|line| line.prompt_id == prompt_id);
     Ok(own.filter(|line| !line.withdrawn).map(|line| line.session_id))
+}
+
+fn parse(bytes: &[u8]) -> Option<Line> {
+    serde_json::from_slice::<Line>(bytes).ok().filter(|line| line.v == 1)
 }
 
 fn write(lines: &Lines, prompt_id: &str, session_id: &str, withdrawn: bool) -> io::Result<()> {
@@ -114,25 +131,50 @@ mod tests {
     fn an_id_belongs_to_the_session_that_claimed_it_first_in_this_life_and_the_next() {
         let folder = tempfile::tempdir().unwrap();
         let life = owners(&folder);
-        assert_eq!(life.claim("a", "s").unwrap(), Owned::Here);
+        assert_eq!(life.claim("a", "s", |_| true).unwrap(), Owned::Here);
         assert_eq!(
-            life.claim("a", "s").unwrap(),
+            life.claim("a", "s", |_| true).unwrap(),
             Owned::Here,
             "a crash may have come between the claim and its admission"
         );
-        assert_eq!(life.claim("a", "t").unwrap(), Owned::Elsewhere);
-        assert_eq!(owners(&folder).claim("a", "t").unwrap(), Owned::Elsewhere);
-        assert_eq!(owners(&folder).claim("b", "t").unwrap(), Owned::Here);
+        assert_eq!(life.claim("a", "t", |_| true).unwrap(), Owned::Elsewhere);
+        assert_eq!(owners(&folder).claim("a", "t", |_| true).unwrap(), Owned::Elsewhere);
+        assert_eq!(owners(&folder).claim("b", "t", |_| true).unwrap(), Owned::Here);
     }
 
     #[test]
     fn an_id_that_was_given_back_is_free_for_any_session() {
         let folder = tempfile::tempdir().unwrap();
         let life = owners(&folder);
-        life.claim("a", "s").unwrap();
+        life.claim("a", "s", |_| true).unwrap();
         life.release("a", "s").unwrap();
-        assert_eq!(life.claim("a", "t").unwrap(), Owned::Here);
-        assert_eq!(life.claim("a", "s").unwrap(), Owned::Elsewhere);
+        assert_eq!(life.claim("a", "t", |_| true).unwrap(), Owned::Here);
+        assert_eq!(life.claim("a", "s", |_| true).unwrap(), Owned::Elsewhere);
+    }
+
+    #[test]
+    fn an_id_of_a_session_that_is_no_more_is_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let life = owners(&folder);
+        life.claim("a", "s", |_| true).unwrap();
+        assert_eq!(life.claim("a", "t", |other| other != "s").unwrap(), Owned::Here);
+        assert_eq!(life.claim("a", "s", |_| true).unwrap(), Owned::Elsewhere);
+    }
+
+    #[test]
+    fn a_removed_session_leaves_no_line_and_the_lines_of_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let life = owners(&folder);
+        let ids: Vec<String> = (0..200).map(|number| format!("job-{number}")).collect();
+        for (number, id) in ids.iter().enumerate() {
+            life.claim(id, if number % 2 == 0 { "s" } else { "s2" }, |_| true).unwrap();
+        }
+        life.forget(ids.iter().map(String::as_str), "s").unwrap();
+        let left: String = std::fs::read_dir(folder.path().join("deep/prompt-ids"))
+            .unwrap()
+            .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+            .collect();
+        assert_eq!((left.lines().count(), left.matches("\"s2\"").count()), (100, 100));
     }
 
     #[test]
@@ -144,7 +186,7 @@ mod tests {
                 .map(|number| {
                     scope.spawn({
                         let life = &life;
-                        move || life.claim("a", &format!("s{number}"))
+                        move || life.claim("a", &format!("s{number}"), |_| true)
                     })
                 })
                 .collect();
@@ -157,7 +199,7 @@ mod tests {
     fn a_claim_that_cannot_be_written_is_no_claim() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("deep"), "in the way").unwrap();
-        assert!(owners(&folder).claim("a", "s").is_err());
+        assert!(owners(&folder).claim("a", "s", |_| true).is_err());
     }
 
     #[test]

@@ -38,6 +38,7 @@ const TAGS: &[&str] = &[
     "session_transcript_pagination",
     "session_context",
     "session_close",
+    "session_archive",
     "permission_mediation",
     "non_blocking_prompt",
     "prompt_absolute_deadline",

@@ -14,5 +14,6 @@ pub(crate) mod prompt;
 pub(crate) mod result;
 pub(crate) mod rewind;
 pub(crate) mod session;
+pub(crate) mod shelf;
 pub(crate) mod transcript;
 pub(crate) mod turns;

@@ -14,6 +14,7 @@ use crate::identity::is_uuid;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, no_content, ok};
 use crate::requests::{approval_mode, check_source, workspace};
+use crate::shelf;
 use crate::tasks::spawn;
 use crate::wire;
 use crate::workspace::Workspace;
@@ -130,7 +131,9 @@ pub(crate) async fn close(call: &Call<'_>) -> Result<Reply, Refusal> {
     if let Some(busy) = call.workspace.desk.busy(&id) {
         return Err(Refusal::in_transition(&id, busy.as_str()));
     }
-    let session = call.workspace.session(&id)?;
+    let Some(session) = call.workspace.bridge.session(&id) else {
+        return shelf::close_lingering(call.workspace, &id).await.map(|()| no_content());
+    };
     registered(&session, client)?;
     let closing = spawn_close(call.workspace, &session, CLIENT_CLOSE, client).ok_or_else(|| Refusal::archiving(&id))?;
     match closing.await {

@@ -1,0 +1,40 @@
+//! Ending a host that lingers over a turn whose daemon has died, for a caller that does not want to wait.
+//!
+//! A pid alone proves nothing: it may have been used anew. What is signalled is the process that the session's lock names by pid and
+//! start, that has this very lock file open, and that was started as a host. It is fixed by a handle before it is looked at.
+
+use std::io;
+use std::path::Path;
+
+use tokio::time::{Instant, sleep};
+use transcript::{LockError, Owner, SessionLock};
+
+use crate::limits::{DISMISS_WAIT, LOCK_POLL};
+use crate::tree;
+
+/// Asks the host that holds the session of this transcript to end, and waits until it is gone. Nothing is done when nobody holds it.
+///
+/// # Errors
+///
+/// When the lock cannot be looked at, when its holder is not provably a host, and when it does not end.
+pub async fn dismiss(transcript: &Path) -> io::Result<()> {
+    let lock = std::path::absolute(transcript)?.with_extension("lock");
+    let until = Instant::now() + DISMISS_WAIT;
+    let mut told: Option<Owner> = None;
+    loop {
+        match SessionLock::probe(&lock) {
+            Ok(()) => return Ok(()),
+            Err(LockError::Held { owner: Some(owner), .. }) if told.as_ref() != Some(&owner) => {
+                tree::terminate_host(&owner, &lock)?;
+                tracing::info!(pid = owner.pid, lock = %lock.display(), "a lingering host is told to end");
+                told = Some(owner);
+            }
+            Err(LockError::Held { .. }) => {}
+            Err(error @ LockError::Io { .. }) => return Err(io::Error::other(error)),
+        }
+        if Instant::now() >= until {
+            return Err(io::Error::other("the holder of the session's lock does not end"));
+        }
+        sleep(LOCK_POLL).await;
+    }
+}

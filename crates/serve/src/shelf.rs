@@ -1,0 +1,197 @@
+//! Archive, unarchive and delete (wire rules, section 6.8): one session from its last client to where its files end up. Its id is fenced
+//! meanwhile, its lock is ours while files move, and a host that still holds it is waited for, or ended if it lingers.
+
+mod conflict;
+mod files;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bridge::{CloseError, Session};
+use hyper::StatusCode;
+use transcript::{LockError, Owner, SessionLock};
+
+use crate::clock::now_ms;
+use crate::desk::Busy;
+use crate::identity::is_file_id;
+use crate::limits::{HOST_GONE_MS, HOST_GONE_POLL_MS};
+use crate::options::Durability;
+use crate::refusal::Refusal;
+use crate::sidecar::{Place, Sidecar};
+use crate::tasks::blocking;
+use crate::workspace::Workspace;
+pub(crate) use files::{Done, is_in_conflict};
+use files::{Files, ShelfError};
+
+/// Why a live session ends that is put away or removed, as its last event says (wire rules, section 6.6).
+const CLIENT_CLOSE: &str = "client_close";
+
+/// What is to be done with a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// Its files go to the archive.
+    Archive,
+    /// They come back, and nothing is loaded.
+    Unarchive,
+    /// They are removed, wherever they lie.
+    Delete,
+}
+
+/// Does it, and answers when it is done. A session that is live is closed first, unless it is only to be where it is.
+///
+/// # Errors
+/// As one request about the one session would be refused.
+pub(crate) async fn perform(workspace: &Arc<Workspace>, id: &str, task: Task, resolve: bool) -> Result<Done, Refusal> {
+    if !is_file_id(id) {
+        let message = format!("\"{id}\" is no id that a session can have");
+        return Err(Refusal::bad_request("invalid_session_id", message));
+    }
+    let busy = |busy: Busy| Refusal::in_transition(id, busy.as_str());
+    let _fenced = workspace.desk.take(id, Busy::Shelving(task)).map_err(busy)?;
+    let session = workspace.bridge.session(id);
+    if session.is_some() && task == Task::Unarchive {
+        let (reader, session) = (Arc::clone(workspace), id.to_owned());
+        let in_conflict = blocking(move || is_in_conflict(&reader.layout, &session)).await;
+        let in_conflict = in_conflict.ok_or_else(Refusal::internal)?;
+        return if in_conflict { Err(Refusal::session_conflict(id)) } else { Ok(Done::Already) };
+    }
+    let was_live = session.is_some();
+    if let Some(session) = session {
+        close(&session).await;
+    }
+    settle(workspace, id, task)?;
+    let (reader, session) = (Arc::clone(workspace), id.to_owned());
+    let has_files = blocking(move || has_files(&reader, &session)).await.ok_or_else(Refusal::internal)?;
+    if !has_files {
+        return Ok(if was_live && task == Task::Delete { Done::Now { resolved: false } } else { Done::NotFound });
+    }
+    let lock = locked(workspace, id, was_live).await?;
+    let (worker, session) = (Arc::clone(workspace), id.to_owned());
+    let done = blocking(move || move_files(&worker, &session, task, resolve, lock)).await;
+    match done.ok_or_else(Refusal::internal)? {
+        Ok(Done::NotFound) if was_live && task == Task::Delete => Ok(Done::Now { resolved: false }),
+        Ok(done) => Ok(done),
+        Err(error) => Err(failed(id, task, &error)),
+    }
+}
+
+async fn close(session: &Session) {
+    if let Err(CloseError::Closing) = session.close(CLIENT_CLOSE, None).await {
+        session.ended().await;
+    }
+}
+
+/// What the disk has refused so far of a session's ledger would be written where the session is no more.
+fn settle(workspace: &Workspace, id: &str, task: Task) -> Result<(), Refusal> {
+    if task == Task::Delete {
+        workspace.sink.forget(id);
+    } else if !workspace.sink.is_settled(id) {
+        let message = "What became of the session's prompts cannot be recorded; it stays where it is";
+        let refusal = Refusal::new(StatusCode::INSUFFICIENT_STORAGE, "ledger_unwritable", message);
+        return Err(refusal.with("sessionId", id).retry_later());
+    }
+    Ok(())
+}
+
+/// Whether there is anything to move or to remove: for an id that never was, not even a lock is made.
+fn has_files(workspace: &Workspace, id: &str) -> bool {
+    let layout = &workspace.layout;
+    let beside = |place| Sidecar::ALL.into_iter().any(|sidecar| layout.sidecar(place, sidecar, id).exists());
+    layout.has_left(id) || layout.session_lock(id).exists() || Place::ALL.into_iter().any(beside)
+}
+
+/// The session's lock. The host of a session that was just closed ends by itself and is waited for; any other one that holds it lingers
+/// over a turn of a daemon that died, and is ended if it is provably such a host.
+///
+/// # Errors
+/// 409 `session_writer_conflict` with the holder, 507 when the store does not take the lock.
+async fn locked(workspace: &Workspace, id: &str, was_live: bool) -> Result<SessionLock, Refusal> {
+    let tries = if was_live { HOST_GONE_MS / HOST_GONE_POLL_MS } else { 0 };
+    let mut dismissed = false;
+    for tried in 0.. {
+        let path = workspace.layout.session_lock(id);
+        let me = Owner { pid: std::process::id(), started_at: now_ms(), start_ticks: None };
+        let lock = blocking(move || SessionLock::acquire(&path, &me)).await.ok_or_else(Refusal::internal)?;
+        let owner = match lock {
+            Ok(lock) => return Ok(lock),
+            Err(LockError::Held { owner, .. }) => owner,
+            Err(error @ LockError::Io { .. }) => return Err(unlockable(id, &error)),
+        };
+        if tried < tries {
+            tokio::time::sleep(Duration::from_millis(HOST_GONE_POLL_MS)).await;
+        } else if dismissed {
+            return Err(Refusal::session_written(id, owner.as_ref()));
+        } else {
+            workspace.hosts.dismiss(&workspace.layout.transcript(id)).await;
+            dismissed = true;
+        }
+    }
+    Err(Refusal::internal())
+}
+
+fn unlockable(id: &str, error: &LockError) -> Refusal {
+    tracing::warn!(session = id, %error, "a session cannot be locked");
+    let message = "The session's files cannot be moved because its store cannot be written";
+    Refusal::new(StatusCode::INSUFFICIENT_STORAGE, "transcript_unwritable", message).with("sessionId", id)
+}
+
+/// Ends the host that lingers over a session that is not live, for a caller that wants it closed.
+///
+/// # Errors
+/// 404 when nobody holds the session, 409 `session_writer_conflict` when somebody else does.
+pub(crate) async fn close_lingering(workspace: &Workspace, id: &str) -> Result<(), Refusal> {
+    let absent = || Refusal::session_not_found(id);
+    if !is_file_id(id) {
+        return Err(absent());
+    }
+    let _fenced = workspace.desk.take(id, Busy::Closing).map_err(|busy| Refusal::in_transition(id, busy.as_str()))?;
+    let path = workspace.layout.session_lock(id);
+    let probed = blocking(move || SessionLock::probe(&path)).await.ok_or_else(Refusal::internal)?;
+    if !matches!(probed, Err(LockError::Held { .. })) {
+        return Err(absent());
+    }
+    locked(workspace, id, false).await.map(drop)
+}
+
+/// The files' own way, under the lock, which goes with them. Blocks.
+fn move_files(
+    workspace: &Workspace,
+    id: &str,
+    task: Task,
+    resolve: bool,
+    lock: SessionLock,
+) -> Result<Done, ShelfError> {
+    let files = Files {
+        layout: &workspace.layout,
+        workspace: &workspace.folder,
+        session: id,
+        is_synced: workspace.options.durability == Durability::Fsync,
+        pace: &|| Ok(()),
+    };
+    let done = match task {
+        Task::Archive => files.archive(resolve),
+        Task::Unarchive => files.unarchive(resolve),
+        Task::Delete => files.delete(&|| workspace.chosen.release(id)),
+    };
+    let path = workspace.layout.session_lock(id);
+    if let Err(error) = lock.retire(&path) {
+        tracing::warn!(session = id, path = %absolute(&path), %error, "a lock that nobody holds stays");
+    }
+    done
+}
+
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+fn failed(id: &str, task: Task, error: &ShelfError) -> Refusal {
+    match error {
+        ShelfError::Conflict => Refusal::session_conflict(id),
+        ShelfError::Failed { path, cause } => {
+            tracing::error!(session = id, ?task, path = %absolute(path), error = %cause, "a transcript stays where it is");
+            let message = format!("The session's transcript cannot be moved or removed: {cause}");
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "transcript_unmovable", message).with("sessionId", id)
+        }
+    }
+}

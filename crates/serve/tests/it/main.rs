@@ -29,6 +29,7 @@ mod readers;
 mod result;
 mod rewinding;
 mod robustness;
+mod shelf;
 mod smuggling;
 mod terminals;
 mod tls;

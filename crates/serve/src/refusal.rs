@@ -84,8 +84,9 @@ impl Refusal {
 
     /// 409 for a session of which both an active and an archived copy exist.
     pub(crate) fn session_conflict(id: &str) -> Self {
-        let message =
-            format!("Session \"{id}\" exists both as an active and as an archived one. Remove or resolve one of the two.");
+        let message = format!(
+            "Session \"{id}\" exists both as an active and as an archived one. Remove or resolve one of the two."
+        );
         Self::conflict("session_conflict", message).with("sessionId", id)
     }
 

@@ -79,7 +79,8 @@ fn takes_cwd(route: Route) -> bool {
 
 /// Routes that are also about sessions which do not live.
 fn may_be_cold(route: Route) -> bool {
-    matches!(route, Route::Load | Route::Resume | Route::Transcript)
+    // A close may be about a host that lingers.
+    matches!(route, Route::Load | Route::Resume | Route::Transcript | Route::CloseSession)
 }
 
 /// 409 for a session that lives in another workspace than the one it was asked for.

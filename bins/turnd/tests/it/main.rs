@@ -18,6 +18,7 @@ mod replacing;
 mod retry;
 mod rewinding;
 mod secret;
+mod shelf;
 mod stream;
 mod tidy;
 mod whole_answer;

@@ -135,9 +135,10 @@ fn a_move_that_is_stopped_before_any_of_its_steps_is_healed_by_the_next_one() {
                 write(archived.path(), target);
             }
             let left = std::cell::Cell::new(stop);
-            let pace = || match left.get().checked_sub(1) {
-                Some(fewer) => Ok(left.set(fewer)),
-                None => Err(std::io::Error::other("stopped")),
+            let pace = || {
+                let fewer = left.get().checked_sub(1).ok_or_else(|| std::io::Error::other("stopped"))?;
+                left.set(fewer);
+                Ok(())
             };
             let _ = move_paced(active.path(), archived.path(), &pace);
             let (from, to) = if again_back { (&archived, &active) } else { (&active, &archived) };

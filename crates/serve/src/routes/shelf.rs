@@ -12,6 +12,7 @@ use crate::refusal::Refusal;
 use crate::reply::{Reply, ok};
 use crate::shelf::{Done, Task, perform};
 use crate::tasks::{blocking, spawn};
+use crate::whereabouts;
 use crate::workspace::Workspace;
 
 /// What came of one session: its id, and what is said of it.
@@ -79,17 +80,22 @@ async fn perform_all(daemon: &Arc<Daemon>, ids: Vec<String>, task: Task, resolve
     results
 }
 
-/// The workspace that a session lives in or has files in; the primary one for a session that is nowhere.
+/// The workspace that a session lives in or has files in, if only such as a delete that was cut off left behind; the primary one for a
+/// session that is nowhere.
 async fn home(daemon: &Arc<Daemon>, id: &str) -> Result<Arc<Workspace>, Refusal> {
-    if let Some(workspace) = daemon.home(id) {
+    if !identity::is_file_id(id) {
+        return Ok(Arc::clone(daemon.primary()));
+    }
+    let lies = match daemon.home(id) {
+        Some(home) => Some(home),
+        None => whereabouts::of_file(daemon, id).await?,
+    };
+    if let Some(workspace) = lies {
         return Ok(Arc::clone(workspace));
     }
-    let all: Vec<_> = daemon.workspaces().map(Arc::clone).collect();
-    let session = id.to_owned();
-    let is_safe = identity::is_file_id(id);
-    let found = blocking(move || all.into_iter().find(|workspace| is_safe && workspace.layout.has_left(&session)));
-    let found = found.await.ok_or_else(Refusal::internal)?;
-    Ok(found.unwrap_or_else(|| Arc::clone(daemon.primary())))
+    let (all, session) = (daemon.workspaces().map(Arc::clone).collect::<Vec<_>>(), id.to_owned());
+    let left = blocking(move || all.into_iter().find(|workspace| workspace.layout.has_left(&session)));
+    Ok(left.await.ok_or_else(Refusal::internal)?.unwrap_or_else(|| Arc::clone(daemon.primary())))
 }
 
 /// The answer's lists: done, done before, not found, and what went wrong.

@@ -1,17 +1,14 @@
 //! Every place where a move can be cut off, and what the next call makes of it.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::io::Write;
 
 use super::*;
 use crate::chosen::Chosen;
 use crate::options::Durability;
 
 const SESSION: &str = "s1";
-/// The variable by which the other process of a test with real kills learns what to do.
-const CHILD: &str = "TURND_TEST_SHELF_CHILD";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
@@ -370,13 +367,7 @@ fn a_daemon_that_is_killed_before_any_change_of_a_move_is_healed_by_the_next_cal
         while killed {
             let store = Store::begun(kind);
             let order = format!("{}|{act:?}|{steps}", store.folder.path().display());
-            let status = std::process::Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "shelf::files::tests::be_killed", "--ignored"])
-                .env(CHILD, order)
-                .stdout(std::process::Stdio::null())
-                .status()
-                .unwrap();
-            killed = !status.success();
+            killed = !child(&order).success();
             let next = if steps % 2 == 0 { act } else { opposite };
             store.whole(next);
             assert_eq!(&store.tree(), if next == act { &same } else { &back }, "{act:?} killed before change {steps}");
@@ -386,10 +377,22 @@ fn a_daemon_that_is_killed_before_any_change_of_a_move_is_healed_by_the_next_cal
     }
 }
 
+/// Another process that does what its order says.
+fn child(order: &str) -> std::process::ExitStatus {
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "shelf::files::tests::be_killed", "--ignored"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    writeln!(child.stdin.take().unwrap(), "{order}").unwrap();
+    child.wait().unwrap()
+}
+
 #[test]
 #[ignore = "not a test: the process that is killed"]
 fn be_killed() {
-    let Ok(order) = std::env::var(CHILD) else { return };
+    let Some(Ok(order)) = io::stdin().lines().next() else { return };
     let [folder, act, steps] = order.split('|').collect::<Vec<_>>().try_into().unwrap();
     let layout = Layout::new(Path::new(folder), Path::new("/ws"));
     let left = Cell::new(steps.parse::<usize>().unwrap());

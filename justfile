@@ -29,7 +29,7 @@ build:
     cargo build --release
 
 # The real agents and the real client, end to end; each recipe fetches its packages by itself.
-e2e: e2e-sdk-agent e2e-qwen conformance
+e2e: e2e-sdk-agent e2e-qwen e2e-editor conformance
 
 # The peer's TypeScript client, unmodified, drives turnd.
 conformance: build
@@ -38,6 +38,10 @@ conformance: build
 # The example agent of the official TypeScript SDK, recorded by turnd.
 e2e-sdk-agent: build
     e2e/run sdk_agent
+
+# The official SDK's client as an editor at the ACP door.
+e2e-editor: build
+    e2e/run editor
 
 # The real qwen-code as a native agent, and its own daemon as the peer.
 e2e-qwen: build

@@ -13,6 +13,7 @@ mod acp_door;
 mod attach;
 mod cold_load;
 mod cursors;
+mod damage;
 mod deadlines;
 mod events;
 mod exposure;

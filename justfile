@@ -64,8 +64,8 @@ differential N="500" SEED="1":
 cancel-kills ROUNDS="60" SEED="1": build
     python3 -B e2e/wish_kills.py {{ROUNDS}} {{SEED}}
 
-# What a verdict costs us and what a cold load costs qwen-code, on the same 100 MB session.
-load-cost:
+# What a verdict and a cold load cost us and what a cold load costs qwen-code, on the same 100 MB session.
+load-cost: build
     python3 -B e2e/load_cost.py
 
 # Every fuzz target for so many seconds (docs/fuzzing.md); skipped where that cannot be built.
@@ -91,5 +91,6 @@ miri:
 bench: build
     cargo bench -p turnd --bench daemon
     cargo bench -p turnd --bench crowd
+    cargo bench -p turnd --bench loads
     cargo bench -p turnd-ledger --bench throughput
     cargo run --release -p turnd-attribution --example reading_cost

@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
-"""What a verdict costs us and what a cold load costs the peer, on the same session file, in one run.
+"""What a verdict and a cold load cost us, and what a cold load costs the peer, on the same session, in one run.
 
     load_cost.py [MEGABYTES [ROUNDS]]     100 MB and 9 rounds, of which the first ones warm up
 
 The session has turns as a session writes them, and one open prompt with a marker at its end. The peer is called in a
 process of its own that has imported its modules and judged the file before; what is timed is what its cold load does: it
-finds the session, reads it for the replay, reads it again and reconciles.
+finds the session, reads it for the replay, reads it again and reconciles. Our cold load is one over HTTP, the start of
+host and agent and the whole reply included; each round is a load and a close of the same daemon.
 """
 
+import http.client
 import json
 import os
+import re
 import pathlib
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 from agents import NODE
 from differential import CHUNKS, PEER
@@ -27,17 +31,17 @@ WARM_UP = 2  # rounds that are not counted
 WORDS = "the quick brown fox says \"hello\" and jumps over the lazy dog\n"
 
 
-def write_session(chats, megabytes):
+def write_session(chats, megabytes, workspace=WORKSPACE):
     """Writes the session and its ledger; gives the number of turns."""
     chats.mkdir(parents=True)
     written, turn, tail = 0, 0, None
     with (chats / f"{SESSION_ID}.jsonl").open("w") as transcript:
         while written < megabytes * 1_000_000:
-            for record in one_turn(turn, tail):
+            for record in one_turn(turn, tail, workspace):
                 written += transcript.write(json.dumps(record, separators=(",", ":")) + "\n")
                 tail = record["uuid"]
             turn += 1
-        records = one_turn(turn, tail)[:-2]  # cut behind its answer
+        records = one_turn(turn, tail, workspace)[:-2]  # cut behind its answer
         transcript.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
     with (chats / f"{SESSION_ID}.ledger.jsonl").open("w") as ledger:
         for number in range(turn):
@@ -54,7 +58,7 @@ def moment(turn):
     return START_MS + turn * 1_000
 
 
-def one_turn(turn, tail):
+def one_turn(turn, tail, workspace=WORKSPACE):
     """A question, a tool, an answer: about 16 KB in nine records."""
     call = {"id": f"c{turn}", "name": "read_file", "args": {"path": f"src/{turn}.rs"}}
     answered = {"id": call["id"], "name": call["name"], "response": {"output": WORDS * 100}}
@@ -76,7 +80,7 @@ def one_turn(turn, tail):
     for index, (kind, fields) in enumerate(said):
         uuid = f"{turn:08}-0000-4000-8000-{index:012}"
         base = {"uuid": uuid, "parentUuid": tail, "sessionId": SESSION_ID, "timestamp": iso(moment(turn) + index * 100)}
-        records.append({**base, "type": kind, "cwd": WORKSPACE, "version": "0.24.4", **fields})
+        records.append({**base, "type": kind, "cwd": workspace, "version": "0.24.4", **fields})
         tail = uuid
     return records
 
@@ -86,6 +90,43 @@ def ours(chats, rounds):
     files = [chats / f"{SESSION_ID}.ledger.jsonl", chats / f"{SESSION_ID}.jsonl"]
     output = subprocess.run([*example, *files, str(rounds)], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     return [(float(millis), terminal) for millis, terminal in (line.split() for line in output.splitlines())]
+
+
+def ours_whole(folder, megabytes, rounds):
+    """Milliseconds of each cold load, and the most memory that the daemon took, in megabytes."""
+    work, store = folder / "work", folder / "own"
+    work.mkdir()
+    write_session(store / "projects" / re.sub("[^A-Za-z0-9]", "-", str(work)) / "chats", megabytes, str(work))
+    command = [ROOT / "target/release/turnd", "serve", "--port", "0", "--store", store, "--workspace", work]
+    daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    try:
+        port = int(re.search(r":(\d+)\s*$", daemon.stdout.readline())[1])
+        times = [cold_load(port) for _ in range(rounds)]
+        peak = re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{daemon.pid}/status").read_text())
+        return times, int(peak[1]) / 1024
+    finally:
+        daemon.kill()
+        daemon.wait()
+
+
+def cold_load(port):
+    def call(method, path, expected):
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        link.request(method, path)
+        answer = link.getresponse()
+        body = answer.read()
+        link.close()
+        if answer.status != expected:
+            raise FlowFailed(f"{method} {path}: {answer.status} {body[:200]}")
+        return body
+
+    started = time.perf_counter()
+    reply = call("POST", f"/session/{SESSION_ID}/load", 200)
+    taken = (time.perf_counter() - started) * 1000
+    if json.loads(reply)["attached"]:
+        raise FlowFailed("the load was no cold one")
+    call("DELETE", f"/session/{SESSION_ID}", 204)
+    return taken
 
 
 def theirs(store, home, rounds):
@@ -107,6 +148,7 @@ def main(megabytes=100, rounds=9):
         chats = folder / "store/projects/-ws/chats"
         turns = write_session(chats, int(megabytes))
         peer, own = theirs(folder / "store", folder, int(rounds)), ours(chats, int(rounds))
+        loads, peak = ours_whole(folder, int(megabytes), int(rounds))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     terminals = {line["appended"] for line in peer} | {terminal for _, terminal in own}
@@ -118,6 +160,9 @@ def main(megabytes=100, rounds=9):
     print(f"our verdict                             {verdict:9.1f} ms")
     print(f"the peer reads the session, reconciles  {reconcile:9.1f} ms   {reconcile / verdict:6.0f} times")
     print(f"the peer's cold load as a whole         {load:9.1f} ms   {load / verdict:6.0f} times")
+    own_load = median(loads)
+    print(f"our cold load over HTTP, reply included {own_load:9.1f} ms   the peer takes {load / own_load:.0f} times as long")
+    print(f"our daemon's memory at most             {peak:9.1f} MB")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 pub(crate) mod shown;
 mod source;
+pub(crate) mod timing;
 mod update;
 
 use std::collections::HashSet;

@@ -18,7 +18,7 @@ pub use dates::dates;
 use cursor::{Cursor, Place, hash};
 
 use crate::branch::{Branch, Transcript, WINDOW_BYTES};
-use crate::display::{Frame, gap, left_out, shown};
+use crate::display::{Frame, gap, left_out, shown, timing};
 use crate::record::Record;
 use crate::snapshot::{PageError, Unavailable};
 
@@ -308,8 +308,9 @@ impl<'a> Sheet<'a> {
             return if self.starts.is_empty() { Err(too_large) } else { Ok(false) };
         }
         let room_bytes = SHOWN_BYTES_MAX - self.shown_bytes;
+        let timing = self.paging.of(timing::frame(self.paging.transcript, record))?;
         let frames = match self.paging.of(shown::frames(self.paging.transcript, record, room_bytes))? {
-            Some(frames) => frames,
+            Some(frames) => timing.into_iter().chain(frames).collect(),
             None if self.starts.is_empty() => vec![left_out(record)],
             None => return Ok(false),
         };

@@ -284,3 +284,28 @@ proptest! {
         prop_assert_eq!(sample.walk(Forward, records_max, bounds).1, expected, "{}", bytes);
     }
 }
+
+/// A replay does not show it; a page does, as the peer's own pages were seen to (wire, section 13.8).
+#[test]
+fn a_page_shows_how_long_a_call_of_the_model_took() {
+    let note = |uuid: &str, parent: &str, name: &str| {
+        let event = json!({"event.name": name, "event.timestamp": "2026-11-29T18:33:09.322Z", "duration_ms": 399, "ttft_ms": 376,
+            "response_id": "c-1", "prompt_id": "s########1", "model": "fake", "response_text": "said", "subagent_id": null});
+        json!({"uuid": uuid, "parentUuid": parent, "sessionId": "s", "type": "system", "subtype": "ui_telemetry",
+            "systemPayload": {"uiEvent": event}})
+    };
+    let records =
+        [user("r0", None), note("r1", "r0", "qwen-code.api_response"), note("r2", "r1", "qwen-code.tool_call")];
+    let sample = Sample::of(&records);
+    let page = sample.page(Backward, 10, None).unwrap();
+    let updates: Vec<Value> = page.frames.iter().map(|frame| serde_json::from_str(&frame.update).unwrap()).collect();
+    assert_eq!((page.records, updates.len()), (3, 2));
+    assert_eq!(
+        (&updates[1]["sessionUpdate"], &updates[1]["content"]["text"]),
+        (&json!("agent_message_chunk"), &json!(""))
+    );
+    let timing = json!({"kind": "request", "status": "ok", "durationMs": 399, "ttftMs": 376, "responseId": "c-1",
+        "promptId": "s########1", "model": "fake", "startedAt": 1_795_977_188_923_u64});
+    assert_eq!(updates[1]["_meta"]["timing"], timing);
+    assert_eq!(crate::display::replay(&sample.path(), 1_000_000).unwrap().frames.len(), 1);
+}

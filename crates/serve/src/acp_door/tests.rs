@@ -1,5 +1,6 @@
 //! What an editor says and what a session tells, and what follows: one line in, one line for each effect.
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -369,5 +370,61 @@ fn an_editor_that_lost_events_is_hung_up_on() {
     }
     for kind in ["replay_complete", "slow_client_warning", "session_closed", "pending_prompt_added"] {
         assert_eq!(event(&mut seated(), 11, kind, json!({}), None), Vec::<String>::new(), "{kind}");
+    }
+}
+
+/// Any of the things that an editor and its session may do, in any order.
+fn happening() -> impl Strategy<Value = (u8, u8, u8)> {
+    (0_u8..12, 0_u8..3, 0_u8..3)
+}
+
+fn input((what, prompt, request): (u8, u8, u8)) -> Input {
+    let said = |text: String| Input::Said(text.into());
+    let event = |kind, data: Value| {
+        let json = json!({ "data": data, "originatorClientId": "c" }).to_string().into();
+        Input::Event { session: "s".into(), id: Some(20), kind, json }
+    };
+    let prompt = format!("p{prompt}");
+    match what {
+        0 => said(format!(r#"{{"id":{request},"method":"session/cancel"}}"#)),
+        1 => said(r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#.into()),
+        2 => said(format!(r#"{{"id":{request},"result":{{"outcome":{{"outcome":"cancelled"}}}}}}"#)),
+        3 => said(format!(r#"{{"method":"$/cancel_request","params":{{"requestId":{request}}}}}"#)),
+        4 => event("turn_complete", json!({ "promptId": prompt, "stopReason": "end_turn" })),
+        5 => event("turn_error", json!({ "promptId": prompt })),
+        6 => event("permission_request", json!({ "requestId": prompt, "toolCall": {}, "options": [] })),
+        7 => event("permission_resolved", json!({ "requestId": prompt })),
+        8 => event("session_update", json!({ "update": {} })),
+        9 => Input::Ended { session: "s".into() },
+        10 => event("turn_complete", json!("nothing")),
+        _ => said("{\"half".into()),
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_prompt_is_answered_once_at_most_and_once_when_its_session_is_over(
+        happenings in proptest::collection::vec(happening(), 0..40),
+    ) {
+        let mut door = seated();
+        let mut answers: HashMap<u64, usize> = HashMap::new();
+        // One request for each prompt, so that each answer is told apart.
+        let admitted = (0_u64..3).map(|number| Input::Admitted {
+            request: RequestId::from(100 + number),
+            session: "s".into(),
+            outcome: Ok(Admitted::Open { prompt: format!("p{number}") }),
+        });
+        let over = std::iter::once(Input::Ended { session: "s".into() });
+        for input in admitted.chain(happenings.into_iter().map(input)).chain(over) {
+            for effect in door.step(input) {
+                let Effect::Say(line) = effect else { continue };
+                let message: Value = serde_json::from_slice(&line).unwrap();
+                if let Some(id) = message["id"].as_u64().filter(|id| *id >= 100 && message.get("method").is_none()) {
+                    *answers.entry(id).or_default() += 1;
+                }
+            }
+        }
+        prop_assert!((100..103).all(|id| answers.get(&id) == Some(&1)), "{answers:?}");
+        prop_assert!(door.is_empty());
     }
 }

@@ -417,6 +417,21 @@ async fn a_frame_that_is_no_text_and_one_that_is_too_large_end_the_connection() 
 }
 
 #[tokio::test]
+async fn an_editor_that_does_not_read_is_hung_up_on_and_holds_nobody_up() {
+    let daemon = Daemon::start().await;
+    let mut editor = Editor::greet(&daemon).await;
+    let session = editor.create("/ws").await;
+    for number in 0..4 {
+        editor.notify("x/y", json!({ "number": number })).await;
+        daemon.run_unread(&session, "flood").await;
+    }
+    assert_eq!(editor.close_code().await, Some(1013));
+    let mut next = Editor::greet(&daemon).await;
+    let load = json!({ "sessionId": session, "cwd": "/ws", "mcpServers": [] });
+    assert!(next.ask("session/load", load).await["result"].is_object());
+}
+
+#[tokio::test]
 async fn the_door_is_told_of_and_not_counted() {
     let rates = serve::Rates { prompt: std::num::NonZeroU32::MIN.get(), mutation: 1, read: 1, window_ms: 60_000 };
     let daemon = Daemon::with(|options| options.rates = Some(rates)).await;

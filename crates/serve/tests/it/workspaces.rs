@@ -338,3 +338,27 @@ async fn the_prompts_of_every_workspace_end_with_the_daemon() {
         assert!(text.contains("daemon_shutdown"), "{text}");
     }
 }
+
+#[tokio::test]
+async fn what_is_put_away_or_deleted_by_its_id_alone_is_of_the_workspace_that_has_it() {
+    let daemon = with_two_of_one_id().await;
+    let ids = json!({ "sessionIds": [ID] });
+    let all = || (files(&daemon.chats_of("-one")), files(&daemon.chats_of("-two")));
+    let before = all();
+    for action in ["archive", "unarchive", "delete"] {
+        let told = daemon.post(&format!("/sessions/{action}"), ids.clone()).await.json();
+        assert_eq!(told["errors"][0]["code"], "session_workspace_conflict", "{action}: {told}");
+        assert_eq!(all(), before, "{action}");
+    }
+    // The one that lives is the one that is meant.
+    let loaded = daemon.post(&format!("/session/{ID}/load"), json!({ "cwd": "/two" })).await;
+    assert_eq!(loaded.status, 200);
+    let told = daemon.post("/sessions/delete", ids.clone()).await.json();
+    assert_eq!(told["removed"], json!([ID]), "{told}");
+    assert_eq!(files(&daemon.chats_of("-one")), before.0);
+    assert!(!daemon.chats_of("-two").join(format!("{ID}.jsonl")).exists());
+    // And now there is one left.
+    let told = daemon.post("/sessions/archive", ids).await.json();
+    assert_eq!(told["archived"], json!([ID]), "{told}");
+    assert!(daemon.chats_of("-one").join("archive").join(format!("{ID}.jsonl")).exists());
+}

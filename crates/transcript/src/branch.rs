@@ -90,7 +90,7 @@ impl Transcript {
     /// Where the first object of the file, a usable record or not, says that it belongs: its session and its folder. None
     /// when no object begins within the first few megabytes.
     pub(crate) fn head(&self) -> io::Result<Option<Head>> {
-        let of = |record: Record| Head { session_id: Some(record.session_id), cwd: record.cwd };
+        let of = |record: Record| Head { session_id: Some(record.session_id), cwd: record.cwd, span: record.span };
         self.first_object(|object| Some(object.map_or_else(|head| head, of)))
     }
 

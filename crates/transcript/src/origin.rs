@@ -57,7 +57,7 @@ pub fn open(path: &Path, session_id: &str, workspace: &Path) -> Result<Transcrip
 }
 
 /// Whether this is the workspace or one of its worktrees.
-fn begins_in(cwd: Option<&str>, workspace: &Path) -> bool {
+pub(crate) fn begins_in(cwd: Option<&str>, workspace: &Path) -> bool {
     let Some(cwd) = cwd.map(Path::new) else { return false };
     // Letter by letter, as every program that writes the format compares it: `/ws/` is another text than `/ws`.
     cwd.as_os_str() == workspace.as_os_str() || is_worktree(cwd, workspace)

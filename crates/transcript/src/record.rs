@@ -72,6 +72,8 @@ pub struct Record {
 pub(crate) struct Head {
     pub(crate) session_id: Option<String>,
     pub(crate) cwd: Option<String>,
+    /// Where the object stands in the file, in bytes.
+    pub(crate) span: Range<u64>,
 }
 
 /// The permit under which an agent works for a goal. Two permits are one when all three agree.
@@ -252,7 +254,7 @@ impl Draft {
         let (Some(uuid), Some(parent), Some(session_id), Some(kind)) =
             (self.uuid, self.parent, self.session_id.clone(), self.kind)
         else {
-            return Err(Head { session_id: self.session_id, cwd: self.cwd });
+            return Err(Head { session_id: self.session_id, cwd: self.cwd, span });
         };
         Ok(Record {
             uuid,

@@ -36,6 +36,14 @@ pub(crate) fn objects(file: &File, line: &Line<'_>, work_left: &mut u64) -> io::
     }
 }
 
+/// The objects of a line that is held, each as it stands there.
+pub(crate) fn parts<'l>(line: &'l [u8], work_left: &mut u64) -> io::Result<Vec<&'l [u8]>> {
+    let spans = objects_of(SliceBytes::new(line, 0), work_left)?.into_iter();
+    let spans = spans.map(|object| object.map_or_else(|head| head.span, |record| record.span));
+    let place = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
+    Ok(spans.filter_map(|span| line.get(place(span.start)..place(span.end))).collect())
+}
+
 fn objects_of<B: Bytes>(mut bytes: B, work_left: &mut u64) -> io::Result<Vec<Result<Record, Head>>> {
     skip_byte_order_mark(&mut bytes);
     let start = bytes.offset();

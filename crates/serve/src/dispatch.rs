@@ -134,6 +134,8 @@ where
         Route::CreateSession => routes::session::create(&call).await,
         Route::CloseSession => routes::session::close(&call).await,
         Route::Status => routes::session::status(&call),
+        Route::Sessions => routes::sessions::list(&call).await,
+        Route::LiveState => routes::sessions::live_state(&call).await,
         Route::Heartbeat => routes::session::heartbeat(&call),
         Route::Detach => routes::session::detach(&call),
         Route::Transcript => routes::transcript::get(&call).await,

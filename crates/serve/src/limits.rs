@@ -91,6 +91,30 @@ pub const CWD_BYTES_MAX: usize = 4096;
 /// How long open connections may go on after the sessions are down, in milliseconds.
 pub const DRAIN_MS: u64 = 3_000;
 
+/// How often clients are told to ask for the live state, in milliseconds (wire rules, section 2.2).
+pub const LIVE_STATE_POLL_MS: u64 = 5_000;
+
+/// Sessions of one page of a list where nothing is asked for: what the peer's client asks for.
+pub const LIST_PAGE_DEFAULT: usize = 20;
+
+/// Sessions of one page of a list at most. Each costs a look at its transcript.
+pub const LIST_PAGE_MAX: usize = 500;
+
+/// Sessions that are looked at for one page, those included that a filter leaves out: some tenths of a second on a cold disk.
+pub const LIST_LOOKS_MAX: usize = 2_000;
+
+/// Sessions of one list, at about 100 bytes each while it is made; of a folder that holds more, the newest.
+pub const LIST_ROWS_MAX: usize = 100_000;
+
+/// Walks through one workspace's list whose order is kept; a client that pages has one.
+pub const WALKS_MAX: usize = 32;
+
+/// Rows of all those orders together, at about 90 bytes each: two of the longest, or as many walks as may be through a thousand sessions.
+pub const WALK_ROWS_MAX: usize = 2 * LIST_ROWS_MAX;
+
+/// Transcripts whose headlines are kept, at half a kilobyte each: those of the pages that are asked for again and again.
+pub const HEADLINES_MAX: usize = 4_096;
+
 /// Longest wait that a poll may ask for, in milliseconds: below the minute after which proxies commonly give a silent request up.
 pub const POLL_WAIT_MS_MAX: u64 = 60_000;
 
@@ -214,6 +238,9 @@ impl Default for Limits {
 
 const _: () = assert!(FIRST_HEAD_READ_MS <= HEAD_READ_MS);
 const _: () = assert!(SHARED_PART_BYTES <= PIECE_BYTES);
+const _: () = assert!(LIST_PAGE_DEFAULT <= LIST_PAGE_MAX && LIST_PAGE_MAX <= LIST_LOOKS_MAX);
+const _: () =
+    assert!(HEADLINES_MAX >= 2 * LIST_LOOKS_MAX, "what one page looked at is known when it is asked for again");
 const _: () = assert!(WRITE_STALL_MS > HEARTBEAT_MS);
 const _: () = assert!(DOOR_OPENINGS_MAX <= DOOR_SESSIONS_MAX);
 const _: () = assert!(DRAIN_BYTES_MAX > BODY_BYTES_MAX);

@@ -113,7 +113,8 @@ pub(crate) fn check_source(fields: &Fields<'_>) -> Result<(), Refusal> {
     }
 }
 
-fn is_source(text: &str) -> bool {
+/// Whether `text` names a kind of source.
+pub(crate) fn is_source(text: &str) -> bool {
     text.len() <= SOURCE_CHARS_MAX
         && text.starts_with(|first: char| first.is_ascii_lowercase())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte))

@@ -123,7 +123,12 @@ async fn run(
     };
     let (last_event_id, memory) = (beyond + replay.frames.len() as u64, opened.memory());
     drop(slot);
+    let (reader, named) = (Arc::clone(workspace), id.to_owned());
+    let title = blocking(move || reader.catalog.title(&reader, &named)).await.flatten();
     let session = opened.activate(last_event_id, seed);
+    if let Some(title) = title {
+        session.entitle(title);
+    }
     if let Some(found) = found {
         workspace.restored.keep(id, Arc::new(found));
     }

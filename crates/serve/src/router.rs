@@ -16,6 +16,8 @@ pub(crate) enum Route {
     CreateSession,
     CloseSession,
     Status,
+    Sessions,
+    LiveState,
     Prompt,
     Cancel,
     PendingPrompts,
@@ -61,14 +63,15 @@ pub(crate) struct Matched<'p> {
 }
 
 impl Matched<'_> {
-    /// The first parameter: a session id, or the request id of the older permission route.
+    /// The first parameter: a session id, the request id of the older permission route, or a workspace.
     pub(crate) fn id(&self) -> &str {
         &self.first
     }
 
     /// The session that the path names; none on routes that are about no session.
     pub(crate) fn session(&self) -> Option<&str> {
-        (self.route != Route::Vote && !self.first.is_empty()).then_some(&*self.first)
+        let names_another = matches!(self.route, Route::Vote | Route::Sessions | Route::LiveState);
+        (!names_another && !self.first.is_empty()).then_some(&*self.first)
     }
 
     /// The second parameter: a prompt id or a request id.
@@ -85,6 +88,9 @@ const TABLE: &[Entry] = &[
     entry("/session", &[(Method::POST, Route::CreateSession)], "POST"),
     entry("/session/{id}", &[(Method::DELETE, Route::CloseSession)], "DELETE"),
     entry("/session/{id}/status", &[(Method::GET, Route::Status)], "GET, HEAD"),
+    entry("/workspace/{workspace}/sessions", &[(Method::GET, Route::Sessions)], "GET, HEAD"),
+    entry("/workspaces/{workspace}/sessions", &[(Method::GET, Route::Sessions)], "GET, HEAD"),
+    entry("/workspaces/{workspace}/sessions/live-state", &[(Method::GET, Route::LiveState)], "GET, HEAD"),
     entry("/session/{id}/prompt", &[(Method::POST, Route::Prompt)], "POST"),
     entry("/session/{id}/cancel", &[(Method::POST, Route::Cancel)], "POST"),
     entry("/session/{id}/pending-prompts", &[(Method::GET, Route::PendingPrompts)], "GET, HEAD"),
@@ -201,6 +207,8 @@ mod tests {
         check("GET /session/abc/turns/result", "Turn abc result");
         check("POST /session/abc/permission/r", "SessionVote abc r");
         check("POST /permission/r", "Vote r");
+        check("GET /workspace/%2Fws/sessions", "Sessions /ws");
+        check("GET /workspaces/0c65a812b078db67/sessions/live-state", "LiveState 0c65a812b078db67");
     }
 
     #[test]

@@ -1,14 +1,10 @@
 //! The JSON that leaves us: shapes of the wire rules, with the names clients read.
 
-use bridge::{
-    Clipped, Decision, Ended, Expiry, LivePrompt, PendingPermission, PendingPrompt, Receipt, Resolution, Status,
-    Terminal, Waiting,
-};
+use bridge::{Clipped, Decision, Ended, Expiry, LivePrompt, PendingPrompt, Receipt, Resolution, Terminal, Waiting};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::clock::iso;
 use crate::turn_status::bounded_error;
 
 /// What `resultCode` says when the answer's text was cut (turn status seed).
@@ -296,62 +292,6 @@ impl<'a> Turn<'a> {
             ..Self::default()
         }
     }
-}
-
-/// A session at a glance (wire rules, section 6.2).
-pub(crate) fn status(session_id: &str, workspace: &str, status: &Status) -> Value {
-    let waiting = !status.pending_permissions.is_empty();
-    let mut body = json!({
-        "sessionId": session_id,
-        "workspaceCwd": workspace,
-        "createdAt": iso(status.created_at_ms),
-        "clientCount": status.client_count,
-        "hasActivePrompt": status.has_active_prompt,
-        "activeWorkState": if status.has_active_prompt { "active" } else { "idle" },
-        "isWaitingForPermission": waiting,
-        "isWaitingForUserQuestion": false,
-        "pendingInteractionCount": status.pending_permissions.len(),
-        "hasTurnError": status.turn_error.is_some(),
-        "pendingInteractions": status.pending_permissions.iter().map(interaction).collect::<Vec<_>>(),
-    });
-    if let Some(at_ms) = status.updated_at_ms {
-        body["updatedAt"] = iso(at_ms).into();
-    }
-    if let Some(title) = &status.title {
-        body["displayName"] = title.text.as_str().into();
-        body["titleSource"] = title.source.as_str().into();
-    }
-    if let Some(error) = &status.turn_error {
-        body["turnError"] = json!({ "message": error.message });
-        if let Some(code) = &error.code {
-            body["turnError"]["code"] = code.as_str().into();
-        }
-    }
-    body
-}
-
-fn interaction(request: &PendingPermission) -> Value {
-    let call: Value = serde_json::from_str(&request.tool_call).unwrap_or_default();
-    let offered: Vec<Value> = serde_json::from_str(&request.options).unwrap_or_default();
-    let option =
-        |option: &Value| json!({ "optionId": option["optionId"], "label": option["name"], "kind": option["kind"] });
-    let mut interaction = json!({
-        "requestId": request.request_id,
-        "kind": "permission",
-        "createdAt": iso(request.created_at_ms),
-        "action": {
-            "type": call["kind"],
-            "title": call["title"],
-            "content": call.get("content").cloned().unwrap_or_else(|| json!([])),
-            "locations": call.get("locations").cloned().unwrap_or_else(|| json!([])),
-            "input": call["rawInput"],
-        },
-        "options": offered.iter().map(option).collect::<Vec<_>>(),
-    });
-    if let Some(at_ms) = request.expires_at_ms {
-        interaction["expiresAt"] = iso(at_ms).into();
-    }
-    interaction
 }
 
 /// How a permission request was decided, for a vote that comes too late.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use bridge::{Bridge, Session};
 
+use crate::catalog::Catalog;
 use crate::chosen::Chosen;
 use crate::cursors::Cursors;
 use crate::desk::Desk;
@@ -54,6 +55,8 @@ pub(crate) struct Workspace {
     pub(crate) cursors: Cursors,
     /// What the agent that was opened last said of itself.
     welcome: Mutex<Option<Arc<str>>>,
+    /// What is remembered of its lists.
+    pub(crate) catalog: Catalog,
     /// Sessions that are being opened.
     opening: AtomicUsize,
 }
@@ -84,6 +87,7 @@ impl Workspace {
             restored: Restored::default(),
             cursors: Cursors::default(),
             welcome: Mutex::default(),
+            catalog: Catalog::default(),
             opening: AtomicUsize::new(0),
             layout,
             neighbours,

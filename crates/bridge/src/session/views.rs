@@ -102,9 +102,11 @@ impl Session {
         }
     }
 
-    /// The session is called so; whoever reads it hears of that elsewhere.
+    /// Its records call the session so. What the agent has just called it is newer, unless a person chose this.
     pub(crate) fn entitle(&mut self, title: Title) {
-        self.latest.name(title);
+        if title.is_chosen() || self.latest.title().is_none() {
+            self.latest.name(title);
+        }
     }
 
     /// A client gave a sign of life.

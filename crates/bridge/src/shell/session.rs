@@ -244,7 +244,7 @@ impl Session {
         self.live.step(|_| input);
     }
 
-    /// Calls the session so, as its records do; nobody is told. A change that somebody made is [announced](Self::announce).
+    /// Calls a restored session as its records do; nobody is told. A change that somebody made is [announced](Self::announce).
     pub fn entitle(&self, title: Title) {
         self.live.state.lock().machine.entitle(title);
     }

@@ -6,7 +6,7 @@ use bridge::{Mediation, Policy};
 use serde_json::{Value, json};
 
 use crate::dispatch::Call;
-use crate::limits::{HISTORY_PAGE_MAX, WORKSPACES_MAX};
+use crate::limits::{HISTORY_PAGE_MAX, LIVE_STATE_POLL_MS, WORKSPACES_MAX};
 use crate::options::{Mode, ServeOptions};
 use crate::reply::{Reply, ok};
 use crate::workspace::Workspace;
@@ -37,6 +37,9 @@ const TAGS: &[&str] = &[
     "session_transcript",
     "session_transcript_pagination",
     "session_context",
+    "session_info",
+    "session_list",
+    "workspace_session_live_state",
     "session_close",
     "session_archive",
     "permission_mediation",
@@ -63,6 +66,7 @@ pub(crate) fn get(call: &Call<'_>) -> Reply {
         "turndVersion": options.version,
         "mode": "http-bridge",
         "features": tags,
+        "sessionLiveStatePollIntervalMs": LIVE_STATE_POLL_MS,
         "modelServices": [],
         "workspaceCwd": workspace,
         "transports": ["rest", "acp-websocket"],

@@ -14,6 +14,7 @@ pub(crate) mod prompt;
 pub(crate) mod result;
 pub(crate) mod rewind;
 pub(crate) mod session;
+pub(crate) mod sessions;
 pub(crate) mod shelf;
 pub(crate) mod transcript;
 pub(crate) mod turns;

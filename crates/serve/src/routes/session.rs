@@ -10,6 +10,7 @@ use crate::clock::iso;
 use crate::create;
 use crate::desk::Busy;
 use crate::dispatch::{Call, registered};
+use crate::glance;
 use crate::identity::is_uuid;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, no_content, ok};
@@ -75,7 +76,7 @@ fn session_id(call: &Call<'_>) -> Result<Option<String>, Refusal> {
 /// `GET /session/:id/status`.
 pub(crate) fn status(call: &Call<'_>) -> Result<Reply, Refusal> {
     let session = call.workspace.session(&call.session_id())?;
-    Ok(ok(&wire::status(session.id(), session.workspace_cwd(), &session.status())))
+    Ok(ok(&glance::status(session.id(), session.workspace_cwd(), &session.status())))
 }
 
 /// `POST /session/:id/heartbeat`.

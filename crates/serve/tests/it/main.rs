@@ -21,6 +21,7 @@ mod flood;
 mod full_store;
 mod idempotency;
 mod lifecycle;
+mod lists;
 mod long_poll;
 mod permissions;
 mod plumbing;

@@ -151,6 +151,6 @@ fn only_the_two_ends_of_a_file_are_read() {
     let path = folder.path().join("s.jsonl");
     fs::write(&path, prompt("p")).unwrap();
     // A hole of a terabyte: whoever reads through it does not come back.
-    fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
     assert_eq!(Headline::read(&path).unwrap().prompt.as_deref(), Some("p"));
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use serve::{AccessArgs, PermissionArgs, PermissionPolicy, RateArgs, ServeArgs};
+pub(crate) use serve::{AccessArgs, LimitArgs, PermissionArgs, PermissionPolicy, RateArgs, ServeArgs};
 
 /// Puts any coding agent that speaks ACP behind HTTP, and never loses track of what became of a prompt.
 ///

@@ -14,6 +14,7 @@
 //! What is not here: a path, a process, HTTP, a file of any kind, and a time limit for a prompt that did not ask for one.
 
 mod announcement;
+mod background;
 mod bus;
 mod clients;
 mod clock;
@@ -49,6 +50,7 @@ mod turn;
 mod wire;
 
 pub use announcement::Announcement;
+pub use background::{Background, Work};
 pub use clock::Clock;
 pub use compaction::{Bounds, Part, Seed, Told};
 pub use deadline::{Deadline, Expiry};

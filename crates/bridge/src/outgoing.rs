@@ -6,13 +6,16 @@ use bytes::Bytes;
 use serde_json::json;
 
 use crate::FlushOrigin;
+use crate::background::{CATEGORIES, HEARTBEAT_MS};
 use crate::json::Object;
 use crate::permission::Ruling;
 
-/// `initialize`, saying that this client lends the agent no files and no terminal.
+/// `initialize`, saying that this client lends the agent no files and no terminal, and wants to be told of work in the background.
 pub(crate) fn initialize(id: u64) -> Bytes {
+    let heartbeat = json!({"v": 1, "intervalMs": HEARTBEAT_MS, "categories": CATEGORIES});
     let params = json!({
         "protocolVersion": 1,
+        "_meta": {"qwen.daemon.activeWorkHeartbeat": heartbeat},
         "clientInfo": {"name": "turnd", "version": env!("CARGO_PKG_VERSION")},
         "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
     });
@@ -126,8 +129,10 @@ mod tests {
 
     #[test]
     fn the_agent_is_lent_neither_files_nor_a_terminal() {
+        let categories = ["agent", "notification", "shell", "session", "workflow"];
         let params = json!({
             "protocolVersion": 1,
+            "_meta": {"qwen.daemon.activeWorkHeartbeat": {"v": 1, "intervalMs": 15_000, "categories": categories}},
             "clientInfo": {"name": "turnd", "version": env!("CARGO_PKG_VERSION")},
             "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
         });

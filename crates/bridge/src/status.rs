@@ -1,9 +1,9 @@
 //! A session at a glance.
 
-use crate::{PendingPermission, Recording, Title};
+use crate::{Background, PendingPermission, Recording, Title};
 
 /// The state of a live session, for its status page and for whoever decides to close it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// What the session is called, if anybody has named it.
     pub title: Option<Title>,
@@ -11,12 +11,17 @@ pub struct Status {
     pub created_at_ms: u64,
     /// When a running prompt last settled, epoch milliseconds.
     pub updated_at_ms: Option<u64>,
-    /// The last creation, heartbeat, admission, dispatch or settling, epoch milliseconds: what idleness counts from.
+    /// The last creation, registration, heartbeat, admission, dispatch or settling, or the end of the last stream or question, epoch
+    /// milliseconds: what idleness counts from.
     pub active_at_ms: u64,
     /// Registered clients.
     pub client_count: usize,
     /// Open streams.
     pub subscriber_count: usize,
+    /// Questions to the agent that somebody waits for.
+    pub question_count: usize,
+    /// What the agent said last of its work beside prompts; none of one that tells nothing.
+    pub background: Option<Background>,
     /// The agent holds a prompt, or one waits.
     pub has_active_prompt: bool,
     /// Unfinished prompts, the running one included.

@@ -1,9 +1,9 @@
 //! A live session at a glance (wire rules, section 6.2).
 
-use bridge::{PendingPermission, Status};
+use bridge::{Background, PendingPermission, Status, Work};
 use serde_json::{Value, json};
 
-use crate::clock::iso;
+use crate::clock::{iso, now_ms};
 
 /// What a session does, and what it waits for.
 pub(crate) fn status(session_id: &str, workspace: &str, status: &Status) -> Value {
@@ -15,13 +15,16 @@ pub(crate) fn status(session_id: &str, workspace: &str, status: &Status) -> Valu
         "createdAt": iso(status.created_at_ms),
         "clientCount": status.client_count,
         "hasActivePrompt": status.has_active_prompt,
-        "activeWorkState": if status.has_active_prompt { "active" } else { "idle" },
+        "activeWorkState": active_work(status, now_ms()),
         "isWaitingForPermission": waits_for(PERMISSION),
         "isWaitingForUserQuestion": waits_for(QUESTION),
         "pendingInteractionCount": interactions.len(),
         "hasTurnError": status.turn_error.is_some(),
         "pendingInteractions": interactions,
     });
+    if let Some(told) = &status.background {
+        body["hasRunningBackgroundTasks"] = told.has_running_tasks.into();
+    }
     if let Some(at_ms) = status.updated_at_ms {
         body["updatedAt"] = iso(at_ms).into();
     }
@@ -36,6 +39,16 @@ pub(crate) fn status(session_id: &str, workspace: &str, status: &Status) -> Valu
         }
     }
     body
+}
+
+/// Whether anything is done for the session, as far as it is known.
+fn active_work(status: &Status, now_ms: u64) -> &'static str {
+    match Background::work(status.background.as_ref(), now_ms) {
+        _ if status.has_active_prompt => "active",
+        Work::Some => "active",
+        Work::None => "idle",
+        Work::Unknown => "unknown",
+    }
 }
 
 /// The agent wants to be allowed something.
@@ -99,6 +112,22 @@ mod tests {
             prompt_id: None,
             tool_call: tool_call.to_string(),
             options: r#"[{"optionId":"yes","name":"Yes","kind":"allow_once"}]"#.into(),
+        }
+    }
+
+    #[test]
+    fn work_in_the_background_is_work() {
+        let told = |has_running_tasks, told_at_ms| Some(Background { has_running_tasks, is_held: false, told_at_ms });
+        for (has_active_prompt, background, expected) in [
+            (false, None, "idle"),
+            (true, None, "active"),
+            (false, told(false, 100_000), "idle"),
+            (false, told(true, 100_000), "active"),
+            (false, told(false, 0), "unknown"),
+            (true, told(false, 0), "active"),
+        ] {
+            let status = Status { has_active_prompt, background, ..Status::default() };
+            assert_eq!(active_work(&status, 100_000), expected);
         }
     }
 

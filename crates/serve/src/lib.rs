@@ -43,6 +43,7 @@ mod published;
 mod query;
 mod range;
 mod rate;
+mod reaper;
 mod recalled;
 mod recovery;
 mod refusal;
@@ -82,6 +83,7 @@ pub use hosts::{HostOrder, HostStarter, HostStreams, ProcessStarter, StartError}
 pub use limits::Limits;
 pub use options::{Durability, Mode, ServeOptions};
 pub use rate::Rates;
+pub use reaper::Idleness;
 pub use server::{ServeError, Server};
 pub use tls::{Tls, TlsError};
 pub use token::{Token, TokenError};

@@ -91,6 +91,12 @@ pub const CWD_BYTES_MAX: usize = 4096;
 /// How long open connections may go on after the sessions are down, in milliseconds.
 pub const DRAIN_MS: u64 = 3_000;
 
+/// Between two looks for sessions that nobody uses, in milliseconds (wire rules, section 6.7).
+pub const REAP_INTERVAL_MS: u64 = 60_000;
+
+/// How long a session may rest that nobody reads, in milliseconds (wire rules, section 6.7): its agent takes memory and a place.
+pub const SESSION_IDLE_MS: u64 = 30 * 60_000;
+
 /// How often clients are told to ask for the live state, in milliseconds (wire rules, section 2.2).
 pub const LIVE_STATE_POLL_MS: u64 = 5_000;
 

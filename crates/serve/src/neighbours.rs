@@ -63,6 +63,7 @@ pub(crate) mod tests {
             prompt_run_deadline_ms: None,
             settle_grace_ms: 0,
             close_settle_ms: 0,
+            idleness: crate::reaper::Idleness::default(),
             mediation: bridge::Mediation::default(),
             writer_idle_timeout_ms: None,
             host_launcher: "/nonexistent".into(),

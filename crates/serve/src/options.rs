@@ -6,6 +6,7 @@ use bridge::Mediation;
 
 use crate::limits::Limits;
 use crate::rate::Rates;
+use crate::reaper::Idleness;
 use crate::tls::Tls;
 use crate::token::Token;
 
@@ -48,6 +49,8 @@ pub struct ServeOptions {
     pub settle_grace_ms: u64,
     /// How long the running turn of a session that is closed may take to settle, in milliseconds, before it ends as `session_closed`.
     pub close_settle_ms: u64,
+    /// When a session counts as one that nobody uses.
+    pub idleness: Idleness,
     /// Who decides what agents ask, and until when.
     pub mediation: Mediation,
     /// How long a reader may accept nothing before its connection ends, in milliseconds; none means the limit every connection has.

@@ -22,6 +22,7 @@ use crate::hosts::{HostStarter, ProcessStarter};
 use crate::layout::Layout;
 use crate::limits::{ACCEPT_BACKOFF_MS, DRAIN_MS, HELD_RETRY_MS, STORE_LOOK_MS, STORE_LOOKS};
 use crate::options::ServeOptions;
+use crate::reaper;
 use crate::tasks::spawn;
 
 /// What a connection hears that is one too many.
@@ -96,6 +97,9 @@ impl Server {
         let Self { listener, daemon, permits, _stores } = self;
         let mut retry = interval(Duration::from_millis(HELD_RETRY_MS));
         retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let idleness = daemon.options.idleness;
+        let mut reap = interval(Duration::from_millis(idleness.reap_interval_ms.max(1)));
+        reap.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut shutdown = pin!(shutdown);
         loop {
             tokio::select! {
@@ -105,6 +109,7 @@ impl Server {
                     Err(error) => back_off(&error).await,
                 },
                 _ = retry.tick() => daemon.retry_held(),
+                _ = reap.tick(), if idleness.reaps() => reaper::reap(&daemon),
             }
         }
         drop(listener);

@@ -165,6 +165,15 @@ pub(crate) struct LimitArgs {
     /// How long a reader may accept nothing before its connection is ended [default: 30 s]
     #[arg(long, value_name = "MS", value_parser = at_least_one::<u64>)]
     pub(crate) writer_idle_timeout_ms: Option<u64>,
+    /// Between two looks for sessions that nobody uses; 0 looks never
+    #[arg(long, default_value_t = ::serve::limits::REAP_INTERVAL_MS, value_name = "MS")]
+    pub(crate) session_reap_interval_ms: u64,
+    /// How long a session may rest that nobody reads before it is closed; 0 lets it rest for ever
+    #[arg(long, default_value_t = ::serve::limits::SESSION_IDLE_MS, value_name = "MS")]
+    pub(crate) session_idle_timeout_ms: u64,
+    /// How long a session stays behind the end of its prompts when its last client left while they ran
+    #[arg(long, default_value_t = 0, value_name = "MS")]
+    pub(crate) session_prompt_settled_close_grace_ms: u64,
     /// Bytes of history and of finished turns that a load replays
     #[arg(long, default_value_t = 4 * 1024 * 1024, value_name = "BYTES")]
     pub(crate) compacted_replay_max_bytes: usize,

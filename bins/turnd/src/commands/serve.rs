@@ -6,12 +6,12 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use serve::{Limits, Mediation, Policy, Rates, ServeOptions, Server, Tls, Token};
+use serve::{Idleness, Limits, Mediation, Policy, Rates, ServeOptions, Server, Tls, Token};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agents::{Agent, AgentError};
-use crate::cli::{Durability, PermissionArgs, PermissionPolicy, RateArgs, ServeArgs, TranscriptMode};
+use crate::cli::{Durability, LimitArgs, PermissionArgs, PermissionPolicy, RateArgs, ServeArgs, TranscriptMode};
 use crate::output::line;
 use crate::store;
 use access::AccessError;
@@ -149,6 +149,7 @@ fn options(args: ServeArgs, token: Option<Token>, tls: Option<Tls>) -> Result<Se
         prompt_run_deadline_ms: args.prompt_run_deadline_ms,
         settle_grace_ms: args.settle_grace_ms,
         close_settle_ms: args.close_settle_ms,
+        idleness: idleness(&args.limits),
         mediation: mediation(&args.permissions)?,
         restore_timeout_ms: args.session_restore_timeout_ms,
         host_launcher: own,
@@ -170,6 +171,15 @@ fn mediation(args: &PermissionArgs) -> Result<Mediation, ServeCommandError> {
     };
     let timeout_ms = args.permission_response_timeout_ms;
     Ok(Mediation { policy, response_timeout_ms: (timeout_ms > 0).then_some(timeout_ms) })
+}
+
+/// When a session counts as one that nobody uses.
+fn idleness(args: &LimitArgs) -> Idleness {
+    Idleness {
+        reap_interval_ms: args.session_reap_interval_ms,
+        idle_timeout_ms: args.session_idle_timeout_ms,
+        settled_close_grace_ms: args.session_prompt_settled_close_grace_ms,
+    }
 }
 
 /// What each caller may send, where that is counted at all.

@@ -124,9 +124,11 @@ impl Session {
         self.latest.updates().map(str::to_owned).collect()
     }
 
-    /// The session at a glance. Who reads and who is registered is not the machine's business.
+    /// The session at a glance. Who reads, who is registered and who asks is not the machine's business.
     pub(crate) fn status(&self, created_at_ms: u64, client_count: usize, subscriber_count: usize) -> Status {
         Status {
+            question_count: 0,
+            background: None,
             title: self.latest.title().cloned(),
             created_at_ms,
             updated_at_ms: self.updated_at_ms,

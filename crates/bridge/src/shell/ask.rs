@@ -42,7 +42,9 @@ impl Session {
     pub async fn ask(&self, method: &str, params: &str, timeout_ms: u64) -> Result<String, AskError> {
         let (answer, answered) = oneshot::channel();
         self.live.put(method, params, answer);
-        match timeout(Duration::from_millis(timeout_ms), answered).await {
+        let answered = timeout(Duration::from_millis(timeout_ms), answered).await;
+        self.live.note_activity();
+        match answered {
             Ok(Ok(answered)) => answered.map_err(AskError::Refused),
             Ok(Err(_)) => Err(AskError::Gone),
             Err(_) => Err(AskError::Timeout { method: method.to_owned(), timeout_ms }),

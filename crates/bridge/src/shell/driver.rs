@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::ask::hand_over;
 use super::live::{AgentSession, Asked, Live, State};
 use super::open::Streams;
+use crate::background::{ACTIVE_WORK, Background};
 use crate::incoming;
 use crate::input::Input;
 use crate::succession::succession;
@@ -141,6 +142,12 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
         Kind::Notification { method } if method == "turnd/recording_degraded" => {
             Some(Input::Recording(incoming::recording(message.params().unwrap_or("{}"))))
         }
+        Kind::Notification { method } if method == ACTIVE_WORK => {
+            let ids = [state.agent.id.as_str(), &live.id];
+            let told = message.params().and_then(|params| Background::read(params, ids, live.clock.now_ms()));
+            state.background = told.or(state.background);
+            None
+        }
         Kind::Notification { .. } => {
             state.oddities.unknown_notifications += 1;
             None
@@ -164,6 +171,7 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
 fn succeed(live: &Live, state: &mut State, message: &Message) -> Input {
     if let Some(result) = message.result() {
         let id = acp::string_at(result, &["sessionId"]).unwrap_or_else(|| live.id.clone());
+        state.background = None;
         state.agent = AgentSession { id, state: result.to_owned() };
     }
     Input::Replaced(succession(message))

@@ -9,6 +9,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use super::ask::Answered;
 use super::bridge::Registry;
 use super::outbox::Outbox;
+use crate::background::Background;
 use crate::bus::Bus;
 use crate::clients::Clients;
 use crate::compaction::Compaction;
@@ -17,7 +18,7 @@ use crate::event::{Event, Exit};
 use crate::input::Input;
 use crate::limits::Timeouts;
 use crate::prompt::PromptId;
-use crate::{Admission, Clock, Ending, PromptLedger, Wish, outgoing, session, wire};
+use crate::{Admission, Clock, Ending, PromptLedger, Status, Wish, outgoing, session, wire};
 
 /// Everything that one live session is.
 pub(super) struct Live {
@@ -51,6 +52,8 @@ pub(super) struct State {
     /// What the agent or its host has not answered.
     pub(super) asked: Pending<Asked>,
     pub(super) clients: Clients,
+    /// What the agent said last of its work beside prompts.
+    pub(super) background: Option<Background>,
     /// What the host said about the agent's end.
     pub(super) exit: Option<Exit>,
     pub(super) oddities: Oddities,
@@ -72,6 +75,13 @@ pub(super) enum Asked {
     Replacement,
     /// A question that is no prompt, and who waits for the answer.
     Question(oneshot::Sender<Answered>),
+}
+
+impl Asked {
+    /// A question that somebody waits for.
+    fn is_awaited(&self) -> bool {
+        matches!(self, Self::Question(answer) if !answer.is_closed())
+    }
 }
 
 /// What the agent sent and nobody could use. A few are normal; many are worth a look.
@@ -98,6 +108,7 @@ impl Live {
 
     pub(super) fn step_locked(&self, state: &mut State, input: Input, at_ms: u64) -> Option<Reply> {
         let due = state.machine.due().map(|(at_ms, _)| at_ms);
+        let was_busy = state.machine.is_busy();
         let (mut reply, mut endings) = (None, 0);
         for effect in state.machine.step(input, at_ms) {
             match effect {
@@ -123,9 +134,9 @@ impl Live {
                 }
             }
         }
-        if endings > 0 {
+        if endings > 0 || was_busy && !state.machine.is_busy() {
             // Whoever wakes takes the lock before it looks, and finds the whole step done.
-            self.endings.send_modify(|count| *count += endings);
+            self.endings.send_modify(|count| *count += endings.max(1));
         }
         if state.machine.due().map(|(at_ms, _)| at_ms) != due || state.machine.is_over() {
             self.alarm.notify_one();
@@ -180,6 +191,30 @@ impl Live {
             // The sender lives in `self`, so waiting cannot fail.
             let _ = endings.changed().await;
         }
+    }
+
+    /// Resolves when no prompt runs or waits.
+    pub(super) async fn idle(&self) {
+        let mut endings = self.endings.subscribe();
+        while self.state.lock().machine.is_busy() && !*self.over.borrow() {
+            // The sender lives in `self`, so waiting cannot fail.
+            let _ = endings.changed().await;
+        }
+    }
+
+    /// The session at a glance.
+    pub(super) fn status(&self, state: &mut State) -> Status {
+        let (clients, subscribers) = (state.clients.len(), state.bus.subscriber_count());
+        Status {
+            question_count: state.asked.iter().filter(|(_, asked)| asked.is_awaited()).count(),
+            background: state.background,
+            ..state.machine.status(self.created_at_ms, clients, subscribers)
+        }
+    }
+
+    /// Notes that somebody was there until now.
+    pub(super) fn note_activity(&self) {
+        self.state.lock().machine.note_activity(self.clock.now_ms());
     }
 
     /// Resolves when the session is over and its task has ended.

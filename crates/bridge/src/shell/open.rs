@@ -197,6 +197,7 @@ impl Opened {
             compaction: Compaction::new(seed, options.limits.compaction),
             asked,
             clients: Clients::default(),
+            background: None,
             exit,
             oddities: Oddities::default(),
         };

@@ -99,6 +99,7 @@ impl Session {
     pub fn register(&self, client_id: Option<&str>) -> String {
         let (fresh, now_ms) = (format!("client_{}", Uuid::new_v4()), self.live.clock.now_ms());
         let mut state = self.live.state.lock();
+        state.machine.note_activity(now_ms);
         let (id, gone) = state.clients.register(client_id, fresh, now_ms);
         if let Some(client_id) = gone {
             self.live.step_locked(&mut state, Input::ClientGone { client_id }, now_ms);
@@ -193,9 +194,11 @@ impl Session {
         let frames_max = if how.max_queued == 0 { SUBSCRIBER_FRAMES_DEFAULT } else { how.max_queued };
         let now_ms = self.live.clock.now_ms();
         let subscribed = self.live.state.lock().bus.subscribe(cursor, frames_max, now_ms);
-        subscribed.map(|mailbox| Subscription { mailbox }).map_err(|refused| match refused {
-            Refused::Full { limit } => SubscribeError::Limit { limit },
-            Refused::Ended => SubscribeError::Gone,
+        subscribed.map(|mailbox| Subscription { mailbox, live: Arc::downgrade(&self.live) }).map_err(|refused| {
+            match refused {
+                Refused::Full { limit } => SubscribeError::Limit { limit },
+                Refused::Ended => SubscribeError::Gone,
+            }
         })
     }
 
@@ -233,9 +236,7 @@ impl Session {
 
     /// The session at a glance.
     pub fn status(&self) -> Status {
-        let mut state = self.live.state.lock();
-        let (clients, subscribers) = (state.clients.len(), state.bus.subscriber_count());
-        state.machine.status(self.live.created_at_ms, clients, subscribers)
+        self.live.status(&mut self.live.state.lock())
     }
 
     /// Tells all readers of a change that `by` brought about.
@@ -263,6 +264,34 @@ impl Session {
         }
         self.live.ended().await;
         Ok(())
+    }
+
+    /// Closes the session if `is_due` says so of it at that very moment: nothing comes in between, so that a prompt is either in the
+    /// session that `is_due` looks at or refused by the one that closes. Whether it was closed.
+    ///
+    /// # Errors
+    /// When it is gone or being closed by somebody else.
+    pub async fn close_if(&self, reason: &str, is_due: impl FnOnce(&Status) -> bool) -> Result<bool, CloseError> {
+        let reply = {
+            let mut state = self.live.state.lock();
+            if !is_due(&self.live.status(&mut state)) {
+                return Ok(false);
+            }
+            let input = Input::Close { reason: reason.to_owned(), closed_by: None };
+            self.live.step_locked(&mut state, input, self.live.clock.now_ms())
+        };
+        match reply {
+            Some(Reply::NotOpen(NotOpen::Closing)) => return Err(CloseError::Closing),
+            Some(Reply::NotOpen(NotOpen::Gone)) => return Err(CloseError::NotFound),
+            _ => {}
+        }
+        self.live.ended().await;
+        Ok(true)
+    }
+
+    /// Resolves when no prompt runs or waits, at once if none does.
+    pub async fn idle(&self) {
+        self.live.idle().await;
     }
 
     /// Gives the session up at once: every prompt ends as `session_killed`. Resolves when the agent's stream has ended.

@@ -1,10 +1,11 @@
 //! Reading a session's events.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use thiserror::Error;
 
+use super::live::Live;
 use crate::Frame;
 use crate::bus::Mailbox;
 
@@ -36,6 +37,16 @@ pub enum SubscribeError {
 /// An open stream. Dropping it ends it.
 pub struct Subscription {
     pub(super) mailbox: Arc<Mailbox>,
+    pub(super) live: Weak<Live>,
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        // Whoever reads comes back after a moment, and until then nobody may take the session for one that is not used.
+        if let Some(live) = self.live.upgrade() {
+            live.note_activity();
+        }
+    }
 }
 
 impl Subscription {

@@ -12,6 +12,7 @@ mod opening;
 mod permissions;
 mod prompts;
 mod replacing;
+mod resting;
 mod streams;
 mod waiting;
 mod world;

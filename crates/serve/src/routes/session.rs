@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bridge::{CloseError, Session, Subscribe};
+use bridge::{CloseError, Session};
 use serde_json::{Value, json};
 
 use crate::body::text;
@@ -12,6 +12,7 @@ use crate::desk::Busy;
 use crate::dispatch::{Call, registered};
 use crate::glance;
 use crate::identity::is_uuid;
+use crate::reaper;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, no_content, ok};
 use crate::requests::{approval_mode, check_source, workspace};
@@ -22,8 +23,6 @@ use crate::workspace::Workspace;
 
 /// Why a client's close ended a session, as its last event says.
 const CLIENT_CLOSE: &str = "client_close";
-/// Why a session ends that nobody is left to use.
-const LAST_CLIENT_DETACHED: &str = "last_client_detached";
 
 /// `POST /session`.
 pub(crate) async fn create(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -102,26 +101,7 @@ pub(crate) fn detach(call: &Call<'_>) -> Result<Reply, Refusal> {
 pub(crate) fn leave(workspace: &Arc<Workspace>, session: Session, client: &str) {
     let left = session.detach(Some(client));
     if left.client_count == 0 && left.subscriber_count == 0 {
-        let workspace = Arc::clone(workspace);
-        spawn(async move { close_when_unused(&workspace, session).await });
-    }
-}
-
-/// Closes a session that nobody is registered on and nobody reads, once its prompts are over.
-async fn close_when_unused(workspace: &Arc<Workspace>, session: Session) {
-    let Some(_leaving) = workspace.desk.leave(session.id()) else { return };
-    {
-        let Ok(mut events) = session.subscribe(&Subscribe::default()) else { return };
-        while session.status().has_active_prompt {
-            if events.next().await.is_none() {
-                return;
-            }
-        }
-    }
-    let status = session.status();
-    if status.client_count == 0 && status.subscriber_count == 0 && !status.has_active_prompt {
-        // Whoever closes it meanwhile does the same.
-        let _ = spawn_close(workspace, &session, LAST_CLIENT_DETACHED, None);
+        reaper::watch(workspace, session);
     }
 }
 

@@ -43,6 +43,7 @@ pub(crate) fn options(store: &Path) -> ServeOptions {
         prompt_run_deadline_ms: None,
         settle_grace_ms: 600_000,
         close_settle_ms: 600_000,
+        idleness: serve::Idleness::default(),
         mediation: serve::Mediation::default(),
         host_launcher: "/nonexistent/turnd".into(),
         version: "0.0.0-test".into(),
@@ -176,6 +177,13 @@ impl Daemon {
         let answer = self.post("/session", json!({ "sessionScope": "thread" })).await;
         assert_eq!(answer.status, 200, "{}", answer.verdict());
         answer.json()["sessionId"].as_str().unwrap().to_owned()
+    }
+
+    /// Creates a session of its own; its id, and that of its one client.
+    pub(crate) async fn create_with_client(&self) -> (String, String) {
+        let created = self.post("/session", json!({ "sessionScope": "thread" })).await.json();
+        let text = |key: &str| created[key].as_str().unwrap().to_owned();
+        (text("sessionId"), text("clientId"))
     }
 
     /// Admits a prompt; its receipt.

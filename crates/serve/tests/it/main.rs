@@ -28,6 +28,7 @@ mod plumbing;
 mod prompts;
 mod rate;
 mod readers;
+mod resting;
 mod result;
 mod rewinding;
 mod robustness;

@@ -1,0 +1,147 @@
+//! Sessions that nobody uses are closed, and no other ones.
+
+use serde_json::{Value, json};
+use serve::Idleness;
+
+use crate::client::{Connection, until};
+use crate::daemon::Daemon;
+
+/// A daemon that looks for sessions at rest all the time, and has no patience with them.
+async fn impatient() -> Daemon {
+    let idleness = Idleness { reap_interval_ms: 1, idle_timeout_ms: 1, settled_close_grace_ms: 0 };
+    Daemon::with(|options| options.idleness = idleness).await
+}
+
+async fn is_live(daemon: &Daemon, session: &str) -> bool {
+    daemon.get(&format!("/session/{session}/status")).await.status == 200
+}
+
+async fn until_gone(daemon: &Daemon, session: &str) {
+    until("the session is gone", async || !is_live(daemon, session).await).await;
+}
+
+/// Everything that rests now has been looked at.
+async fn until_looked(daemon: &Daemon) {
+    let other = daemon.create().await;
+    until_gone(daemon, &other).await;
+}
+
+fn prompt(text: &str) -> String {
+    json!({ "prompt": [{ "type": "text", "text": text }] }).to_string()
+}
+
+/// A session with this prompt in it. One that was closed before its prompt came is no session to go on with.
+async fn prompted(daemon: &Daemon, text: &str) -> (String, String) {
+    loop {
+        let session = daemon.create().await;
+        let answer = daemon.ask(&format!("POST /session/{session}/prompt"), &prompt(text)).await;
+        if answer.status == 202 {
+            return (session, answer.json()["promptId"].as_str().unwrap().to_owned());
+        }
+        assert!(["404 session_not_found", "409 session_archiving"].contains(&answer.verdict().as_str()));
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_rests_too_long_is_closed_whoever_is_registered() {
+    let daemon = impatient().await;
+    let session = daemon.create().await;
+    until_gone(&daemon, &session).await;
+    until("its host hears it", async || daemon.hosts.heard("turnd/close").len() == 1).await;
+    assert_eq!(daemon.hosts.heard("turnd/close")[0]["params"]["reason"], "session_closed");
+}
+
+#[tokio::test]
+async fn a_reader_keeps_a_session_and_the_last_one_to_go_does_not() {
+    let daemon = impatient().await;
+    let (session, stream) = loop {
+        let session = daemon.create().await;
+        let mut stream = Connection::open(daemon.address).await;
+        stream.ask(&format!("GET /session/{session}/events"), &[], b"").await;
+        if stream.head().await.unwrap().starts_with("HTTP/1.1 200") {
+            break (session, stream);
+        }
+    };
+    until_looked(&daemon).await;
+    assert!(is_live(&daemon, &session).await);
+    drop(stream);
+    until_gone(&daemon, &session).await;
+}
+
+#[tokio::test]
+async fn a_prompt_keeps_its_session_and_whoever_waits_for_it_hears_its_end() {
+    let daemon = impatient().await;
+    let (session, running) = prompted(&daemon, "hold").await;
+    let queued = daemon.prompt(&session, "behind it").await["promptId"].as_str().unwrap().to_owned();
+    let mut waiting = Connection::open(daemon.address).await;
+    waiting.ask(&format!("GET /session/{session}/turns/{queued}?wait_ms=60000"), &[], b"").await;
+    until_looked(&daemon).await;
+    assert_eq!(daemon.turn(&session, &running).await.json()["state"], "running");
+    daemon.hosts.release(1);
+    let turn = waiting.answer().await.json();
+    assert_eq!((&turn["state"], &turn["resultText"]), (&json!("completed"), &json!("echo: behind it")));
+    until_gone(&daemon, &session).await;
+    assert_eq!(daemon.ledger(&session).matches(r#""terminal":"completed""#).count(), 2);
+}
+
+#[tokio::test]
+async fn a_question_keeps_its_session() {
+    let daemon = impatient().await;
+    let (session, _) = prompted(&daemon, "ask").await;
+    until_looked(&daemon).await;
+    let status = daemon.get(&format!("/session/{session}/status")).await.json();
+    assert_eq!(status["isWaitingForPermission"], true);
+}
+
+/// The look and the close are one step, so no admission is taken by a session that closes.
+#[tokio::test]
+async fn a_prompt_that_comes_as_its_session_is_closed_runs_or_is_refused() {
+    let daemon = impatient().await;
+    let (mut admitted, mut refused) = (Vec::new(), 0);
+    let mut session = daemon.create().await;
+    while admitted.len() < 60 || refused < 20 {
+        let answer = daemon.ask(&format!("POST /session/{session}/prompt"), &prompt("x")).await;
+        match answer.verdict().as_str() {
+            "202" => admitted.push((session.clone(), answer.json()["promptId"].clone())),
+            "404 session_not_found" | "409 session_archiving" => {
+                refused += 1;
+                session = daemon.create().await;
+            }
+            other => panic!("{other}"),
+        }
+        if admitted.len() % 5 == 4 {
+            until("all prompts of the session are over", async || {
+                let status = daemon.get(&format!("/session/{session}/status")).await;
+                status.status == 404 || status.json()["hasActivePrompt"] == false
+            })
+            .await;
+        }
+    }
+    for (session, prompt) in admitted {
+        let terminals = || -> Vec<Value> {
+            let lines =
+                daemon.ledger(&session).lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>();
+            lines.into_iter().filter(|line| line["promptId"] == prompt && line["terminal"].is_string()).collect()
+        };
+        until("it is over", async || !terminals().is_empty()).await;
+        assert_eq!(terminals()[0]["terminal"], "completed", "{prompt} in {session}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_all_have_left_stays_for_the_grace_behind_its_prompt() {
+    let idleness = Idleness { settled_close_grace_ms: 600_000, ..Idleness::default() };
+    let daemon = Daemon::with(|options| options.idleness = idleness).await;
+    let (busy, idle) = (daemon.create_with_client().await, daemon.create_with_client().await);
+    let running = daemon.prompt(&busy.0, "hold").await["promptId"].as_str().unwrap().to_owned();
+    let leave = async |(session, client): &(String, String)| {
+        let line = format!("POST /session/{session}/detach");
+        assert_eq!(daemon.ask_with(&line, &[("x-qwen-client-id", client)], "").await.status, 204);
+    };
+    leave(&busy).await;
+    daemon.hosts.release(1);
+    until("it is over", async || daemon.turn(&busy.0, &running).await.json()["state"] == "completed").await;
+    leave(&idle).await;
+    until_gone(&daemon, &idle.0).await;
+    assert!(is_live(&daemon, &busy.0).await);
+}

@@ -68,6 +68,10 @@ cancel-kills ROUNDS="60" SEED="1": build
 load-cost: build
     python3 -B e2e/load_cost.py
 
+# What a page of a list costs with so many sessions on disk.
+list-cost SESSIONS="10000" ROUNDS="15": build
+    python3 -B e2e/list_cost.py {{SESSIONS}} {{ROUNDS}}
+
 # Every fuzz target for so many seconds (docs/fuzzing.md); skipped where that cannot be built.
 fuzz SECONDS="20":
     fuzz/run {{SECONDS}}

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 /// How much is read at once. Most lines are much shorter, so most reads bring many.
 const BLOCK_BYTES: u64 = 64 * 1024;
 /// The longest line that is held in memory. A longer one is known by its place alone and read block by block.
-const HELD_BYTES_MAX: u64 = 8 * 1024 * 1024;
+pub(crate) const HELD_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// A line that is not empty. Lines end at LF or CR, so that CRLF ends one line and an empty one.
 pub(crate) struct Line<'a> {

@@ -93,6 +93,11 @@ impl Writer {
         Ok(Self { path, identity, durability, parent, file: None })
     }
 
+    /// A writer whose next record hangs on `parent`, whatever the file ends with.
+    pub(crate) fn behind(path: &Path, identity: Identity, durability: Durability, parent: Option<String>) -> Self {
+        Self { path: path.to_owned(), identity, durability, parent, file: None }
+    }
+
     /// The transcript.
     #[must_use]
     pub fn path(&self) -> &Path {

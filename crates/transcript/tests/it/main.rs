@@ -10,6 +10,7 @@ mod appending;
 mod damage;
 mod display;
 mod display_rows;
+mod forking;
 mod huge;
 mod left;
 mod locking;

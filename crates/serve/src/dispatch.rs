@@ -142,6 +142,7 @@ where
         Route::Context => routes::context::get(&call).await,
         Route::Load => routes::load::load(&call).await,
         Route::Resume => routes::load::resume(&call).await,
+        Route::Branch => routes::branch::post(&call).await,
         Route::Rewind => routes::rewind::post(&call).await,
         Route::RewindSnapshots => routes::rewind::snapshots(&call).await,
         Route::Prompt => routes::prompt::admit(&call).await,

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::sidecar::{Place, Sidecar};
 
+/// How the name of a copy ends that is not whole yet.
+const BRANCHING: &str = ".branching";
+
 /// The files of one workspace in one store.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
@@ -30,6 +33,37 @@ impl Layout {
     /// The transcript of a session that was put away.
     pub(crate) fn archived_transcript(&self, session: &str) -> PathBuf {
         self.transcript_in(Place::Archived, session)
+    }
+
+    /// The copy of a conversation that is to be this session's, until it is whole. It ends unlike a transcript, so that no scan takes it
+    /// for one.
+    pub(crate) fn branching(&self, session: &str) -> PathBuf {
+        self.chats.join(format!("{session}{BRANCHING}"))
+    }
+
+    /// The sessions that have such a copy.
+    pub(crate) fn branchings(&self) -> Vec<String> {
+        let named = |name: &str| name.strip_suffix(BRANCHING).map(str::to_owned);
+        self.names().filter_map(|name| named(&name)).collect()
+    }
+
+    /// The transcripts that were written to last, at most so many.
+    pub(crate) fn latest_transcripts(&self, most: usize) -> Vec<PathBuf> {
+        let named = self.names().filter_map(|name| {
+            let path = self.transcript(transcript::layout::session_id_of_file_name(&name)?);
+            let modified = path.metadata().ok()?.modified().ok()?;
+            Some((modified, path))
+        });
+        let mut found: Vec<_> = named.collect();
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        found.truncate(most);
+        found.into_iter().map(|(_, path)| path).collect()
+    }
+
+    /// The names of the files of all sessions.
+    fn names(&self) -> impl Iterator<Item = String> {
+        let entries = std::fs::read_dir(&self.chats).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok())
     }
 
     /// The ids that callers chose for their prompts. It ends unlike a transcript, so that no scan takes it for one.

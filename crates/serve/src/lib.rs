@@ -12,6 +12,7 @@ mod acp_door;
 mod admission;
 mod agent_state;
 mod body;
+mod branch;
 mod caller;
 mod catalog;
 mod chosen;

@@ -56,6 +56,12 @@ pub const CLOSE_SETTLE_MS: u64 = bridge::limits::CLOSE_SETTLE_MS;
 /// How long an agent may take over a question that is no prompt, in milliseconds: to make a session, or to write down a change.
 pub const AGENT_ASK_MS: u64 = 60_000;
 
+/// Letters of a branch's name without its number. With it the name is short enough to be any session's.
+pub const BRANCH_NAME_CHARS_MAX: usize = 240;
+
+/// Transcripts in which a name for a branch is looked for, those that were written to last: some hundredths of a second.
+pub const TITLES_READ_MAX: usize = 256;
+
 /// Longest deadline a caller may ask for, in milliseconds: a whole number to every client that counts in doubles.
 pub const DEADLINE_MS_MAX: u64 = 9_000_000_000_000_000;
 

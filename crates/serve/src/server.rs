@@ -143,8 +143,8 @@ async fn take_store(lock: &Path) -> Result<SessionLock, LockError> {
     SessionLock::acquire(lock, &this_process())
 }
 
-/// Who holds the store, for whoever comes second.
-fn this_process() -> Owner {
+/// Who holds the store, or a session, for whoever comes second.
+pub(crate) fn this_process() -> Owner {
     Owner { pid: std::process::id(), started_at: now_ms(), start_ticks: None }
 }
 

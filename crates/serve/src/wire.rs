@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::branch::Origin;
 use crate::turn_status::bounded_error;
 
 /// What `resultCode` says when the answer's text was cut (turn status seed).
@@ -44,6 +45,11 @@ pub(crate) struct Restored<'a> {
     pub(crate) prompt_terminals: Vec<Box<RawValue>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) unresolved_prompts: Vec<Unresolved<'a>>,
+    /// Of a session that was made of another one: its name, and where it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) display_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) forked_from: Option<Origin>,
 }
 
 /// A prompt of an earlier life about whose ending nothing is said, in the answer to a load.

@@ -52,7 +52,7 @@ pub use record::{
     Call, Goal, GoalEnd, Kind, Message, Payload, Record, Role, SlashCommand, Snapshot, is_off_branch_subtype,
 };
 pub use regular::open_regular;
-pub use results::{find_turn_result, last_rewind_at_ms};
+pub use results::{find_title, find_turn_result, last_rewind_at_ms};
 pub use rewind_points::{REWIND_POINTS_MAX, RewindPoint, RewindPoints, rewind_points};
 pub use snapshot::{PageError, Unavailable};
 pub use tail::{TAIL_BYTES_MAX, tail_uuid};

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod arrows;
+mod branching;
 mod commands;
 mod explain;
 mod explain_faults;

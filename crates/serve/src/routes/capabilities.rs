@@ -31,6 +31,7 @@ const TAGS: &[&str] = &[
     "typed_event_schema",
     "client_identity",
     "client_heartbeat",
+    "session_branch",
     "session_permission_vote",
     "permission_vote",
     "session_status",

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::agent_state::agent_state;
 use crate::body::Fields;
+use crate::branch::Branched;
 use crate::clock::iso;
 use crate::desk::{Action, RestoreRequest};
 use crate::dispatch::Call;
@@ -38,6 +39,31 @@ async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
     let request = request(&call.fields, &call.workspace.cwd, action)?;
     let records_max = request.records_max;
     let joined = restore(call.workspace, &call.session_id(), request).await?;
+    tell(call, &joined, Asked { action, client, records_max, branched: None }).await
+}
+
+/// What the caller of a load, or of what ends like one, is told of.
+pub(crate) struct Asked<'a> {
+    action: Action,
+    client: Option<&'a str>,
+    records_max: Option<usize>,
+    /// The session was made of another one just now.
+    branched: Option<Branched>,
+}
+
+impl<'a> Asked<'a> {
+    /// By a client that has made the session of another one.
+    pub(crate) fn branch(client: Option<&'a str>, branched: Branched) -> Self {
+        Self { action: Action::Load, client, records_max: None, branched: Some(branched) }
+    }
+}
+
+/// The answer for whoever has come by a session.
+///
+/// # Errors
+/// When what happened before cannot be told.
+pub(crate) async fn tell(call: &Call<'_>, joined: &Joined, asked: Asked<'_>) -> Result<Reply, Refusal> {
+    let Asked { action, client, records_max, branched } = asked;
     let session = joined.session();
     let mut head = wire::Restored {
         session_id: session.id(),
@@ -53,8 +79,14 @@ async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
         event_epoch: session.epoch(),
         prompt_terminals: Vec::new(),
         unresolved_prompts: Vec::new(),
+        display_name: None,
+        forked_from: None,
     };
-    if let Joined::Restored(restoration) = &joined {
+    if let Some(branched) = branched {
+        head.display_name = Some(branched.display_name);
+        head.forked_from = Some(branched.forked_from);
+    }
+    if let Joined::Restored(restoration) = joined {
         head.memory.clone_from(&restoration.memory);
         head.last_event_id = restoration.last_event_id;
     }
@@ -63,7 +95,7 @@ async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
         return Ok(ok(&head));
     }
     // The cursor is the one behind what is shown, however long the rest takes.
-    let replayed = replayed(call, &joined, records_max).await?;
+    let replayed = replayed(call, joined, records_max).await?;
     head.last_event_id = replayed.last_event_id;
     head.has_active_prompt = replayed.has_active_prompt;
     // An earlier life's prompt stays open until the next cold load, so whoever attaches is told the same.

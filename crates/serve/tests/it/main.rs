@@ -11,6 +11,7 @@ mod peer;
 
 mod acp_door;
 mod attach;
+mod branching;
 mod cold_load;
 mod cursors;
 mod damage;

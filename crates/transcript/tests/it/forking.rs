@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use transcript::display::{Bounds, replay_within};
 use transcript::{
     Body, Durability, Fork, ForkError, ForkPoint, Identity, Rewind, TurnResult, TurnState, Writer, find_answer,
-    find_turn_result, fork, last_rewind_at_ms, rewind_points,
+    find_title, find_turn_result, fork, last_rewind_at_ms, rewind_points,
 };
 
 use crate::sample::{SESSION_ID, START_MS, Sample, WORKSPACE, branch_of, chain, record, with};
@@ -102,6 +102,24 @@ fn a_copy_inherits_no_prompts_identity() {
     }
     assert!(branch_of(&path, 0).iter().all(|record| record.prompt_id.is_none()));
     assert_eq!(lines[0]["forkedFrom"]["promptId"], "A", "where it came from can be seen");
+}
+
+#[test]
+fn a_copy_is_called_what_it_was_given_last_on_its_branch_and_nearby() {
+    let sample = Sample::new();
+    let mut writer = turns(&sample, &["A"]);
+    assert_eq!(find_title(sample.path(), 1_000_000).unwrap(), None);
+    let (path, _) = copied(&sample, ForkPoint::Tip).unwrap();
+    assert_eq!(find_title(&path, 16_000).unwrap().as_deref(), Some("copy(1)"));
+    let title = |title: &str| Body::System { subtype: "custom_title".into(), payload: json!({ "customTitle": title }) };
+    for name in ["first", "second"] {
+        writer.append(START_MS, &title(name)).unwrap();
+    }
+    assert_eq!(find_title(sample.path(), 16_000).unwrap().as_deref(), Some("second"));
+    let parts = vec![json!({ "text": "x".repeat(40_000) })];
+    writer.append(START_MS, &Body::User { prompt_id: None, parts }).unwrap();
+    assert_eq!(find_title(sample.path(), 1_000_000).unwrap().as_deref(), Some("second"));
+    assert!(!matches!(find_title(sample.path(), 1_000), Ok(Some(_))), "nobody looked that far");
 }
 
 #[test]

@@ -15,6 +15,8 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
+use crate::aside::{self, Generation, Generations};
+use crate::ending::Ending;
 use crate::options::AgentOptions;
 use crate::out::Outbox;
 use crate::prompt;
@@ -29,6 +31,24 @@ const FORK_BEFORE_META: &str = "turnd/forkBefore";
 /// The client's answer to something we asked.
 pub(crate) type Answer = Result<String, RpcError>;
 
+/// What a request of the client begins and does not wait for.
+pub(crate) enum Work {
+    /// A turn of a conversation.
+    Turn(Turn),
+    /// A text beside the conversation.
+    Generation(Generation),
+}
+
+impl Work {
+    /// Does it to its end.
+    pub(crate) async fn play(self) -> Ending {
+        match self {
+            Self::Turn(turn) => turn.play().await,
+            Self::Generation(generation) => generation.run().await,
+        }
+    }
+}
+
 /// One client and everything it has made here.
 pub(crate) struct Connection {
     /// Everything we say.
@@ -41,12 +61,14 @@ pub(crate) struct Connection {
 struct State {
     sessions: Sessions,
     asked: Pending<oneshot::Sender<Answer>>,
+    generations: Generations,
 }
 
 impl Connection {
     pub(crate) fn new(out: Outbox, options: AgentOptions) -> Self {
         let sessions = Sessions::new(options.session_prefix.clone());
-        Self { out, options, state: Mutex::new(State { sessions, asked: Pending::new() }) }
+        let state = State { sessions, asked: Pending::new(), generations: Generations::default() };
+        Self { out, options, state: Mutex::new(state) }
     }
 
     /// How long an answer lets its client wait.
@@ -72,8 +94,8 @@ impl Connection {
         self.out.say(compose::error_response(&RequestId::null(), &error)).await;
     }
 
-    /// Takes one message. A prompt gives a turn, which the caller runs.
-    pub(crate) async fn receive(self: &Arc<Self>, message: &Message) -> Option<Turn> {
+    /// Takes one message. What takes time is given back as work, which the caller lets run.
+    pub(crate) async fn receive(self: &Arc<Self>, message: &Message) -> Option<Work> {
         self.note("heard", message.raw());
         let params = message.params().unwrap_or("{}");
         match message.kind() {
@@ -87,10 +109,20 @@ impl Connection {
 
     /// Asks and gives the place where its answer will come.
     pub(crate) async fn ask_permission(&self, request: &RequestPermissionRequest) -> oneshot::Receiver<Answer> {
+        self.ask("session/request_permission", &json!(request)).await
+    }
+
+    /// The same for anything else.
+    pub(crate) async fn ask(&self, method: &str, params: &Value) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         let number = self.state().asked.insert(sender);
-        self.out.say(compose::request(number, "session/request_permission", request)).await;
+        self.out.say(compose::request(number, method, params)).await;
         receiver
+    }
+
+    /// Forgets a text that is made.
+    pub(crate) fn end_generation(&self, request_id: &str) {
+        self.state().generations.end(request_id);
     }
 
     /// Looks at a session, or changes it. `None` when it has been closed meanwhile.
@@ -98,13 +130,19 @@ impl Connection {
         self.state().sessions.get(id).ok().map(look)
     }
 
-    async fn request(self: &Arc<Self>, id: &RequestId, method: &str, params: &str) -> Option<Turn> {
-        if method == "session/prompt" {
-            match self.prompt(id, params) {
-                Ok(turn) => return Some(turn),
-                Err(error) => self.out.say(compose::error_response(id, &error)).await,
+    async fn request(self: &Arc<Self>, id: &RequestId, method: &str, params: &str) -> Option<Work> {
+        let work = match method {
+            "session/prompt" => Some(self.prompt(id, params).map(Work::Turn)),
+            aside::GENERATE => Some(self.generation(id, params).map(Work::Generation)),
+            _ => None,
+        };
+        match work {
+            Some(Ok(work)) => return Some(work),
+            Some(Err(error)) => {
+                self.out.say(compose::error_response(id, &error)).await;
+                return None;
             }
-            return None;
+            None => {}
         }
         let line = match self.reply(method, params).await {
             Ok(result) => compose::response(id, &result),
@@ -126,6 +164,22 @@ impl Connection {
             "session/close" => {
                 let id = session_id(params)?;
                 self.state().sessions.close(&id).map(|()| json!({}))
+            }
+            aside::RECAP => {
+                let id = session_id(params)?;
+                let mut state = self.state();
+                let session = state.sessions.get(&id)?;
+                Ok(aside::recap(&id, session.prompts, &session.last_prompt))
+            }
+            aside::BTW => {
+                let id = session_id(params)?;
+                self.state().sessions.get(&id)?;
+                aside::btw(&id, params)
+            }
+            aside::GENERATE_CANCEL => {
+                let id = string_at(params, &["requestId"]).unwrap_or_default();
+                let cancelled = self.state().generations.cancel(&id);
+                Ok(json!({ "requestId": id, "cancelled": cancelled }))
             }
             unknown => Err(RpcError::new(METHOD_NOT_FOUND, format!("no method {unknown:?}"))),
         }
@@ -172,14 +226,28 @@ impl Connection {
             .ok_or_else(|| RpcError::new(INVALID_PARAMS, "prompt must be a list of content blocks"))?;
         let mut state = self.state();
         let started = state.sessions.start(&session_id)?;
-        let history = &mut state.sessions.get(&session_id)?.history;
+        let text = prompt::text(&blocks);
+        let session = state.sessions.get(&session_id)?;
         let mut begins = string_at(params, &["_meta", "qwen-code/invocation", "promptId"]);
         for block in &blocks {
-            history.say(Said { line: said_by_user(&session_id, block), begins: begins.take() });
+            session.history.say(Said { line: said_by_user(&session_id, block), begins: begins.take() });
         }
+        (session.prompts, session.last_prompt) = (session.prompts + 1, text.clone());
         drop(state);
-        let text = prompt::text(&blocks);
         Ok(Turn::new(Arc::clone(self), session_id, id.clone(), started, text))
+    }
+
+    fn generation(self: &Arc<Self>, id: &RequestId, params: &str) -> Result<Generation, RpcError> {
+        let session_id = session_id(params)?;
+        let text = |key| string_at(params, &[key]).filter(|text| !text.is_empty());
+        let missing = |key| RpcError::new(INVALID_PARAMS, format!("{key} is missing"));
+        let request_id = text("requestId").ok_or_else(|| missing("requestId"))?;
+        let prompt = text("prompt").ok_or_else(|| missing("prompt"))?;
+        let mut state = self.state();
+        state.sessions.get(&session_id)?;
+        let cancelled = state.generations.begin(&request_id)?;
+        let (connection, request) = (Arc::clone(self), id.clone());
+        Ok(Generation { connection, session_id, request, request_id, prompt, cancelled })
     }
 
     fn cancel(&self, params: &str) {

@@ -9,6 +9,7 @@
 //!
 //! It is not a sandbox. `tool` runs what it is told to, after asking.
 
+mod aside;
 mod connection;
 mod ending;
 mod limits;

@@ -15,6 +15,9 @@ pub(crate) const BATCH_BYTES: usize = 64 * 1024;
 /// Sessions of one process. They are never dropped unless closed, and each holds its history.
 pub(crate) const SESSIONS_MAX: usize = 256;
 
+/// Texts that are made at once beside the conversations. Each is a task of its own.
+pub(crate) const GENERATIONS_MAX: usize = 64;
+
 /// History of one session in bytes; the oldest updates go first. A long conversation fits, a flood
 /// does not.
 pub(crate) const HISTORY_BYTES_MAX: usize = 4 * 1024 * 1024;

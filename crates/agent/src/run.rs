@@ -83,8 +83,8 @@ async fn serve(mut reader: impl AsyncRead + Unpin, connection: Arc<Connection>) 
 async fn receive(frame: Result<Bytes, acp::FrameError>, connection: &Arc<Connection>, turns: &mut JoinSet<Ending>) {
     match frame.map_err(|error| error.to_string()).map(Message::parse) {
         Ok(Ok(message)) => {
-            if let Some(turn) = connection.receive(&message).await {
-                turns.spawn(turn.play());
+            if let Some(work) = connection.receive(&message).await {
+                turns.spawn(work.play());
             }
         }
         Ok(Err(reason)) => connection.refuse_line(&reason.to_string()).await,

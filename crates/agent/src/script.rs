@@ -7,6 +7,7 @@ use crate::turn::Turn;
 
 mod disobey;
 mod speak;
+mod steer;
 mod stop;
 mod tool;
 mod wreck;
@@ -53,6 +54,7 @@ pub const SCRIPTS: &[Script] = &[
     speak::EMPTY,
     speak::RECALL,
     tool::TOOL,
+    steer::STEER,
     stop::FAIL,
     stop::REFUSE,
     stop::MAX_TOKENS,

@@ -33,6 +33,9 @@ pub(crate) struct Session {
     pub(crate) standing: Option<Standing>,
     /// Tool calls so far, which numbers the next.
     pub(crate) calls: u64,
+    /// Prompts so far, and the newest of them.
+    pub(crate) prompts: u64,
+    pub(crate) last_prompt: String,
     running: Option<Running>,
 }
 
@@ -116,7 +119,15 @@ impl Sessions {
 
 impl Session {
     fn new(cwd: PathBuf) -> Self {
-        Self { cwd, history: History::default(), standing: None, calls: 0, running: None }
+        Self {
+            cwd,
+            history: History::default(),
+            standing: None,
+            calls: 0,
+            prompts: 0,
+            last_prompt: String::new(),
+            running: None,
+        }
     }
 
     /// Asks the running turn to stop. Without one nothing happens, and the next turn is not harmed.

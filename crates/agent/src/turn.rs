@@ -135,6 +135,16 @@ impl Turn {
         Ok(decision)
     }
 
+    /// What the client has for the running turn, as an agent asks between two tool calls. A client that knows no such question
+    /// has nothing.
+    pub(crate) async fn drain(&mut self) -> Result<Vec<String>, Cancelled> {
+        let params = json!({ "sessionId": self.session_id });
+        let answer = self.connection.ask("craft/drainMidTurnQueue", &params).await;
+        let answer = self.unless_cancelled(answer).await?.map_err(|_| Cancelled)?;
+        let messages = answer.ok().and_then(|result| acp::lenient_value(acp::raw_at(&result, &["messages"])?));
+        Ok(messages.and_then(|messages| serde_json::from_value(messages).ok()).unwrap_or_default())
+    }
+
     /// An id for a tool call, new in this session.
     pub(crate) fn call_id(&self) -> String {
         let number = self.connection.with_session(&self.session_id, |session| {

@@ -49,6 +49,7 @@ mod title;
 mod turn;
 mod wire;
 
+pub use acp::RpcError;
 pub use announcement::Announcement;
 pub use background::{Background, Work};
 pub use clock::Clock;
@@ -63,8 +64,8 @@ pub use prompt::{AdmitError, LivePrompt, NotOpen, PendingPrompt, Prompt, PromptS
 pub use recording::Recording;
 pub use resolution::{Decision, Reason, Resolution};
 pub use shell::{
-    AskError, Bridge, CloseError, Detached, Held, Kind, OpenError, OpenSession, Opened, Options, Session, Streams,
-    Subscribe, SubscribeError, Subscription,
+    AskError, Bridge, CloseError, Detached, Generation, Heard, Held, Kind, OpenError, OpenSession, Opened, Options,
+    Session, Streams, Subscribe, SubscribeError, Subscription,
 };
 pub use sink::{Admission, Ending, PromptLedger, Wish};
 pub use status::{Status, TurnError};

@@ -67,6 +67,11 @@ pub const CLOSE_SETTLE_MS: u64 = 8_000;
 /// Tool calls of one turn that are told apart; an agent that makes more is only told when one begins.
 pub const TURN_CALLS_MAX: usize = 4_096;
 
+/// Events of one text beside the conversation that wait for its reader: a few seconds of a fast model.
+pub const GENERATION_EVENTS_MAX: usize = 256;
+/// Bytes of one of those events. A model's piece has some dozens.
+pub const GENERATION_EVENT_BYTES_MAX: usize = 256 * 1024;
+
 /// Messages of an agent kept while its session is being opened.
 pub const EARLY_MESSAGES_MAX: usize = 4_096;
 /// Bytes of those messages.

@@ -3,6 +3,7 @@
 mod ask;
 mod bridge;
 mod driver;
+mod generation;
 mod greeting;
 mod hold;
 mod live;
@@ -15,6 +16,7 @@ mod tasks;
 pub use ask::AskError;
 pub use bridge::{Bridge, Options};
 pub use hold::Held;
+pub use generation::{Generation, Heard};
 pub use open::{Kind, OpenError, OpenSession, Opened, Streams};
 pub use session::{CloseError, Detached, Session};
 pub use subscription::{Subscribe, SubscribeError, Subscription};

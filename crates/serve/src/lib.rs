@@ -11,6 +11,7 @@
 mod acp_door;
 mod admission;
 mod agent_state;
+mod aside;
 mod body;
 mod branch;
 mod caller;

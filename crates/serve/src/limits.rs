@@ -65,6 +65,18 @@ pub const TITLES_READ_MAX: usize = 256;
 /// Longest deadline a caller may ask for, in milliseconds: a whole number to every client that counts in doubles.
 pub const DEADLINE_MS_MAX: u64 = 9_000_000_000_000_000;
 
+/// How long the agent may take to answer what is no prompt, or to begin a text, in milliseconds: one call of a model.
+pub const ASIDE_MS: u64 = 60_000;
+
+/// How long a text beside the conversation may take, in milliseconds: a long answer of a slow model.
+pub const GENERATE_MS: u64 = 300_000;
+
+/// Longest prompt for such a text, in bytes (wire rules, section 13.3).
+pub const GENERATE_PROMPT_BYTES_MAX: usize = 32 * 1024;
+
+/// Longest question beside the conversation, in UTF-16 units, as the peer's callers count (wire rules, section 13.3).
+pub const QUESTION_CHARS_MAX: usize = 4_096;
+
 /// Media blocks one prompt may carry (wire rules, section 8.1).
 pub const MEDIA_BLOCKS_MAX: usize = 256;
 

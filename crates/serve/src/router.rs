@@ -41,6 +41,10 @@ pub(crate) enum Route {
     Archive,
     Unarchive,
     DeleteSessions,
+    Recap,
+    Btw,
+    Generate,
+    Fork,
 }
 
 /// One path, the methods it knows, and the value of its `Allow` header.
@@ -114,6 +118,10 @@ const TABLE: &[Entry] = &[
     entry("/sessions/archive", &[(Method::POST, Route::Archive)], "POST"),
     entry("/sessions/unarchive", &[(Method::POST, Route::Unarchive)], "POST"),
     entry("/sessions/delete", &[(Method::POST, Route::DeleteSessions)], "POST"),
+    entry("/session/{id}/recap", &[(Method::POST, Route::Recap)], "POST"),
+    entry("/session/{id}/btw", &[(Method::POST, Route::Btw)], "POST"),
+    entry("/session/{id}/generate", &[(Method::POST, Route::Generate)], "POST"),
+    entry("/session/{id}/fork", &[(Method::POST, Route::Fork)], "POST"),
 ];
 
 const fn entry(path: &'static str, methods: &'static [(Method, Route)], allow: &'static str) -> Entry {

@@ -4,6 +4,7 @@
 
 mod arrows;
 mod branching;
+mod asides;
 mod commands;
 mod explain;
 mod explain_faults;

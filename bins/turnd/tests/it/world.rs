@@ -123,6 +123,11 @@ impl World {
         body
     }
 
+    /// The transcript of a session as it stands; nothing where there is none.
+    pub(crate) fn transcript(&self, session: &str) -> String {
+        fs::read_to_string(chats(self).join(format!("{session}.jsonl"))).unwrap_or_default()
+    }
+
     /// Waits until the prompt's turn is over.
     pub(crate) fn settle(&mut self, session: &str, prompt: &str) -> Value {
         let path = format!("/session/{session}/turns/{prompt}");

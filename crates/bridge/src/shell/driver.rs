@@ -11,6 +11,7 @@ use tracing::{debug, warn};
 use uuid::Uuid;
 
 use super::ask::hand_over;
+use super::generation;
 use super::live::{AgentSession, Asked, Live, State};
 use super::open::Streams;
 use crate::background::{ACTIVE_WORK, Background};
@@ -148,6 +149,12 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
             state.background = told.or(state.background);
             None
         }
+        Kind::Notification { method }
+            if method == generation::EVENT
+                && message.params().is_some_and(|params| generation::hand_on(state, params)) =>
+        {
+            None
+        }
         Kind::Notification { .. } => {
             state.oddities.unknown_notifications += 1;
             None
@@ -157,6 +164,12 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
             Some(Asked::Replacement) => Some(succeed(live, state, message)),
             Some(Asked::Question(answer)) => {
                 hand_over(answer, message);
+                None
+            }
+            Some(Asked::Generation { request_id, answer }) => {
+                // First the answer: the end of the events is where its reader looks for it.
+                hand_over(answer, message);
+                state.generations.remove(&request_id);
                 None
             }
             None => {
@@ -187,7 +200,11 @@ impl Drop for OverGuard<'_> {
             self.0.step(|state| Input::ChannelLost { exit: state.exit });
         }
         // Whoever still waits for an answer hears that none will come.
-        self.0.state.lock().asked.drain();
+        {
+            let mut state = self.0.state.lock();
+            state.asked.drain();
+            state.generations.clear();
+        }
         self.0.over.send_replace(true);
     }
 }

@@ -1,10 +1,11 @@
 //! The lock around a session, and what is done under it.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use acp::Pending;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::ask::Answered;
 use super::bridge::Registry;
@@ -51,6 +52,8 @@ pub(super) struct State {
     pub(super) agent: AgentSession,
     /// What the agent or its host has not answered.
     pub(super) asked: Pending<Asked>,
+    /// Who listens to the texts that the agent makes, by the askers' names for them.
+    pub(super) generations: HashMap<String, mpsc::Sender<String>>,
     pub(super) clients: Clients,
     /// What the agent said last of its work beside prompts.
     pub(super) background: Option<Background>,
@@ -75,6 +78,8 @@ pub(super) enum Asked {
     Replacement,
     /// A question that is no prompt, and who waits for the answer.
     Question(oneshot::Sender<Answered>),
+    /// A text beside the conversation, its asker's name for it, and who waits for its end.
+    Generation { request_id: String, answer: oneshot::Sender<Answered> },
 }
 
 impl Asked {

@@ -1,5 +1,6 @@
 //! From a connected pair of streams to a session that is ready.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -196,6 +197,7 @@ impl Opened {
             bus: Bus::new(seeded_events, options.limits),
             compaction: Compaction::new(seed, options.limits.compaction),
             asked,
+            generations: HashMap::default(),
             clients: Clients::default(),
             background: None,
             exit,

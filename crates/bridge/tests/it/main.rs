@@ -8,6 +8,7 @@ extern crate turnd_bridge as bridge;
 mod agent;
 mod asking;
 mod closing;
+mod generating;
 mod opening;
 mod permissions;
 mod prompts;

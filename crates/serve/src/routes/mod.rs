@@ -3,9 +3,11 @@
 
 pub(crate) mod acp;
 pub(crate) mod branch;
+pub(crate) mod aside;
 pub(crate) mod capabilities;
 pub(crate) mod context;
 pub(crate) mod events;
+pub(crate) mod generate;
 pub(crate) mod health;
 pub(crate) mod load;
 pub(crate) mod openapi;

@@ -200,6 +200,7 @@ const CODE_COMES_NEXT: &[&str] = &[
     "self.not_found(",
     "is_summary(fields, \"liveReplayMode\",",
     "is_summary(fields, \"compactedReplayMode\",",
+    "Aside::new(",
     "deadline(fields, \"runDeadlineMs\",",
     "deadline(fields, \"deadlineMs\",",
 ];

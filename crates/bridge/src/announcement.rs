@@ -26,6 +26,29 @@ pub enum Announcement {
         /// What the agent remembers now, in its host's word; absent when it keeps its own history.
         memory: Option<String>,
     },
+    /// A user began to run a command in the workspace.
+    ShellCommand {
+        /// What is run.
+        command: String,
+        /// Where.
+        cwd: String,
+    },
+    /// What that command gave.
+    ShellOutput {
+        /// Both of its streams.
+        output: String,
+        /// Whether there was more of it than is kept.
+        is_cut: bool,
+    },
+    /// How it ended. The session may outlive it without that being known.
+    ShellResult {
+        /// Its exit code.
+        exit_code: Option<i64>,
+        /// The signal that ended it.
+        signal: Option<i64>,
+        /// Whether the daemon ended it.
+        aborted: bool,
+    },
 }
 
 impl Announcement {
@@ -36,6 +59,7 @@ impl Announcement {
                 Some(Title { text: display_name.clone(), source: title_source.clone() })
             }
             Self::SessionRewound { .. } => None,
+            Self::ShellCommand { .. } | Self::ShellOutput { .. } | Self::ShellResult { .. } => None,
         }
     }
 
@@ -44,6 +68,9 @@ impl Announcement {
         match self {
             Self::MetadataUpdated { .. } => "session_metadata_updated",
             Self::SessionRewound { .. } => "session_rewound",
+            Self::ShellCommand { .. } => "user_shell_command",
+            Self::ShellOutput { .. } => "session_update",
+            Self::ShellResult { .. } => "user_shell_result",
         }
     }
 
@@ -60,6 +87,23 @@ impl Announcement {
                 .raw("filesFailed", files_failed)
                 .maybe_text("memory", memory.as_deref())
                 .finish(),
+            Self::ShellCommand { command, cwd } => session.text("command", command).text("cwd", cwd).finish(),
+            Self::ShellOutput { output, is_cut } => session.raw("update", &shell_output(output, *is_cut)).finish(),
+            Self::ShellResult { exit_code, signal, aborted } => session
+                .raw("exitCode", &number_or_null(*exit_code))
+                .raw("signal", &number_or_null(*signal))
+                .raw("aborted", if *aborted { "true" } else { "false" })
+                .finish(),
         }
     }
+}
+
+/// The update that shows what a command of a user gave.
+fn shell_output(output: &str, is_cut: bool) -> String {
+    let meta = Object::new().text("source", "user-shell").maybe_raw("outputTruncated", is_cut.then_some("true"));
+    Object::new().text("sessionUpdate", "shell_output").text("output", output).raw("_meta", &meta.finish()).finish()
+}
+
+fn number_or_null(number: Option<i64>) -> String {
+    number.map_or("null".to_owned(), |number| number.to_string())
 }

@@ -1,6 +1,6 @@
 //! Starting an agent in a process session of its own.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -15,6 +15,11 @@ use crate::options::{HostOptions, Mode};
 /// The variable that marks every process of a session's tree with the session's transcript, so that what a dead host
 /// left behind can be found, and nothing else is taken for it.
 pub const SESSION_FILE_MARK: &str = "TURND_SESSION_FILE";
+
+/// The variable that marks every process of one command of a user.
+pub(crate) const COMMAND_MARK: &str = "TURND_COMMAND";
+/// What runs the commands of users.
+const USER_SHELL: &str = "/bin/sh";
 
 /// What opens the daemon is no business of the agent.
 const SECRETS: [&str; 2] = ["TURND_TOKEN", "QWEN_SERVER_TOKEN"];
@@ -82,17 +87,48 @@ pub(crate) fn start(order: &Order) -> io::Result<Agent> {
     })
 }
 
+/// A started command of a user.
+#[derive(Debug)]
+pub(crate) struct Started {
+    /// Also the id of its process group.
+    pub(crate) pid: Pid,
+    /// Its two streams, as one.
+    pub(crate) output: pipe::Receiver,
+}
+
+/// Starts a command of a user in the workspace, under a `mark` of its own. As with [`start`], the thread must live on.
+pub(crate) fn start_command(order: &Order, text: &str, mark: &str) -> io::Result<Started> {
+    let Order { options, transcript, .. } = order;
+    let mut command = grouped(options, USER_SHELL.as_ref(), &["-c".into(), text.into()]);
+    command.current_dir(&options.workspace);
+    for secret in SECRETS {
+        command.env_remove(secret);
+    }
+    command.env(SESSION_FILE_MARK, transcript).env(COMMAND_MARK, mark);
+    let (reader, writer) = io::pipe()?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let child = command.spawn()?;
+    let missing = || io::Error::other("the command has no process id");
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(missing)?;
+    // The ends of the pipe that are ours to write to go with `command`, so that its end is seen.
+    Ok(Started { pid, output: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))? })
+}
+
 fn command(options: &HostOptions) -> Command {
-    let agent = &options.agent;
+    grouped(options, &options.agent.program, &options.agent.args)
+}
+
+/// A program that will have a process group of its own, and a session where there is a launcher.
+fn grouped(options: &HostOptions, program: &OsStr, args: &[OsString]) -> Command {
     match &options.launcher {
         Some(launcher) => {
             let mut command = Command::new(launcher);
-            command.args(["host", "--exec", "--"]).arg(&agent.program).args(&agent.args);
+            command.args(["host", "--exec", "--"]).arg(program).args(args);
             command
         }
         None => {
-            let mut command = Command::new(&agent.program);
-            command.args(&agent.args).process_group(0);
+            let mut command = Command::new(program);
+            command.args(args).process_group(0);
             command
         }
     }

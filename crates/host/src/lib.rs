@@ -12,6 +12,7 @@
 mod agent;
 mod clock;
 mod dismiss;
+mod command;
 mod exit;
 mod file_limit;
 mod incoming;

@@ -22,6 +22,14 @@ pub(crate) const ASKED_MAX: usize = 1_024;
 
 /// Prompts of one session of the agent whose ids are kept, to know what it remembers. Behind so many nobody claims to know it.
 pub(crate) const TOLD_MAX: usize = 10_000;
+/// How long a command of a user may take (wire, section 13.4).
+pub(crate) const COMMAND_TIME_MAX: Duration = Duration::from_secs(120);
+/// How long the output of a command is waited for that has ended: what it left behind may hold it open.
+pub(crate) const COMMAND_FADE_WAIT: Duration = Duration::from_millis(250);
+/// Output of a command in bytes, both streams together; the rest is read and dropped. It is answered, told and recorded whole.
+pub(crate) const COMMAND_OUTPUT_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of commands and their output that the agent is told at the next prompt; the oldest go first.
+pub(crate) const HEARD_BYTES_MAX: usize = 512 * 1024;
 
 /// Bytes read from a pipe at once: what a pipe holds.
 pub(crate) const READ_BYTES: usize = 64 * 1024;

@@ -5,6 +5,7 @@
 //! turn's result before the answer goes to the daemon, one result for each prompt that was handed on.
 
 mod agent;
+mod command;
 mod daemon;
 mod ending;
 mod late;
@@ -21,11 +22,13 @@ use acp::{Message, RequestId, RpcError};
 use bytes::Bytes;
 use transcript::{Body, Rewind};
 
+use crate::command::Ended;
 use crate::exit::Exit;
 use crate::options::Mode;
 use crate::recording::Recording;
 use crate::turn::Turn;
 use crate::wire::{self, Capabilities};
+use command::{Command, Heard};
 use late::LateOutput;
 use replace::Replacement;
 use restore::Restore;
@@ -56,6 +59,8 @@ pub(crate) enum Input {
     Replaced(Result<(), String>),
     /// The disk began to refuse records, or takes them again.
     Recording(Recording),
+    /// The command of a user has ended, or why it never began.
+    CommandEnded(Result<Ended, String>),
     /// The daemon has died, or no longer listens.
     DaemonGone,
     /// The agent has ended, and everything it said has been taken in.
@@ -88,6 +93,10 @@ pub(crate) enum Effect {
     /// Forget on disk which session of the agent belongs to this one, then append the record that takes the branch back, with this
     /// time, and report both as [`Input::Rewound`] before anything else happens. Where the first fails the second is left.
     Rewind { rewind: Rewind, at_ms: u64 },
+    /// Start a command of a user. Its end, or why it cannot begin, is reported as [`Input::CommandEnded`].
+    RunCommand(String),
+    /// End the command that runs and report that as [`Input::CommandEnded`] before anything else happens.
+    StopCommand,
     /// Start the time that a turn has without a daemon.
     Linger,
     /// End the agent with its whole tree, start its command again, and report that as [`Input::Replaced`]. What the old one says
@@ -137,6 +146,8 @@ pub(crate) struct Machine {
     replaying: bool,
     running: Option<Running>,
     late: LateOutput,
+    command: Option<Command>,
+    heard: Heard,
     phase: Phase,
     effects: Vec<Effect>,
 }
@@ -195,6 +206,8 @@ impl Machine {
             replaying: false,
             running: None,
             late: LateOutput::default(),
+            command: None,
+            heard: Heard::default(),
             phase: Phase::Serving,
             effects: Vec::new(),
         }
@@ -217,7 +230,7 @@ impl Machine {
 
     /// Takes in what happened at the given epoch milliseconds and says what is to be done, in order.
     pub(crate) fn handle(&mut self, at_ms: u64, input: Input) -> Vec<Effect> {
-        if self.phase == Phase::Over {
+        if self.phase == Phase::Over && !matches!(input, Input::CommandEnded(_)) {
             return Vec::new();
         }
         match input {
@@ -228,6 +241,7 @@ impl Machine {
             Input::Rewound(result) => self.rewound(result),
             Input::Replaced(result) => self.replaced(at_ms, result),
             Input::Recording(recording) => self.tell_daemon(wire::recording(recording)),
+            Input::CommandEnded(result) => self.command_ended(result),
             Input::DaemonGone => self.daemon_gone(),
             Input::AgentGone(exit) => self.agent_gone(at_ms, &exit),
             Input::LingerExpired => self.linger_expired(at_ms),
@@ -256,6 +270,7 @@ impl Machine {
     fn over(&mut self) {
         let late = self.late.take();
         self.append(late.into_iter().collect());
+        self.stop_command();
         self.effects.push(Effect::End);
         self.phase = Phase::Over;
     }

@@ -65,6 +65,7 @@ where
         stage: Stage::Serving,
         order: begun.order,
         replacing: false,
+        command: None,
     };
     shell.run().await;
     // The session is free only now that nothing of it runs any more.

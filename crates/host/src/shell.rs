@@ -3,6 +3,7 @@
 //! One loop, one event at a time, no task of its own. Writing to a slow reader is an event like any other, so that
 //! nothing the agent or the daemon leaves undone keeps the host from noticing what the other one does.
 
+mod command;
 mod teardown;
 
 use std::collections::VecDeque;
@@ -16,6 +17,7 @@ use transcript::Rewind;
 
 use crate::agent::Agent;
 use crate::clock::now_ms;
+use crate::command::Command;
 use crate::incoming::Incoming;
 use crate::journal::Journal;
 use crate::launch;
@@ -25,7 +27,7 @@ use crate::outgoing::Outgoing;
 use crate::recording::Recording;
 use crate::sidecar::{self, Note};
 use crate::timers::{Timer, Timers};
-use crate::tree::{self, Tree};
+use crate::tree::Tree;
 pub(crate) use teardown::Stage;
 
 /// One host at work.
@@ -48,6 +50,8 @@ pub(crate) struct Shell<R, W> {
     pub(crate) order: launch::Order,
     /// The agent is on its way to its end, and another one takes its place.
     pub(crate) replacing: bool,
+    /// The command of a user that runs.
+    pub(crate) command: Option<Command>,
 }
 
 /// The signals a host listens to.
@@ -63,6 +67,7 @@ enum Event {
     FromDaemon(io::Result<usize>),
     FromAgent(io::Result<usize>),
     Errors(io::Result<usize>),
+    FromCommand(io::Result<usize>),
     ToAgent(io::Result<()>),
     ToDaemon(io::Result<()>),
     ChildEnded,
@@ -89,6 +94,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
             read = self.daemon.read() => Event::FromDaemon(read),
             read = self.agent.output.read(), if has_room => Event::FromAgent(read),
             read = self.agent.errors.read() => Event::Errors(read),
+            read = read_command(&mut self.command) => Event::FromCommand(read),
             wrote = self.agent.input.write_some() => Event::ToAgent(wrote),
             wrote = self.to_daemon.write_some() => Event::ToDaemon(wrote),
             _ = self.signals.child.recv() => Event::ChildEnded,
@@ -109,6 +115,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
                 self.agent.take_errors(&read);
                 self.look_at_agent();
             }
+            Event::FromCommand(read) => self.take_from_command(&read),
             Event::ToAgent(Ok(())) | Event::ToDaemon(Ok(())) => {}
             Event::ToAgent(Err(_)) => {
                 self.agent.input.close();
@@ -128,6 +135,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
             Timer::Fade => self.agent_gone(),
             Timer::Step => self.step(),
             Timer::Kill => self.give_up_on_tree(),
+            Timer::Command => self.abort_command(),
+            Timer::CommandFade => self.command_is_over(),
             Timer::Flush => self.to_daemon.close(),
         }
     }
@@ -172,7 +181,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
     /// Takes note of children that have ended. When the agent is among them its tree is ended too: nothing that it left
     /// may go on, and nothing may hold its output open.
     fn child_ended(&mut self) {
-        if !self.agent.was_reaped(&tree::reap()) {
+        let agent_ended = self.reap();
+        self.look_at_command();
+        if !agent_ended {
             return;
         }
         self.tree.kill(&self.tree.members());
@@ -220,6 +231,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
                     let result = self.rewind(*dated_ms, rewind);
                     effects.extend(self.machine.handle(at_ms, Input::Rewound(result)));
                 }
+                Effect::RunCommand(_) | Effect::StopCommand => {
+                    let more = self.command_effect(&effect).map(|input| self.machine.handle(at_ms, input));
+                    more.into_iter().flatten().rev().for_each(|effect| effects.push_front(effect));
+                }
                 _ => self.perform(at_ms, effect),
             }
             // The daemon hears of it before it hears what the records were about.
@@ -258,7 +273,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
                 }
             }
             // Told by `tell`, which has the machine's answer to them.
-            Effect::Admit { .. } | Effect::Rewind { .. } => {}
+            Effect::Admit { .. } | Effect::Rewind { .. } | Effect::RunCommand(_) | Effect::StopCommand => {}
             Effect::Remember { agent_session, cwd } => self.remember(at_ms, agent_session, cwd),
             Effect::Linger => self.timers.arm(Timer::Linger, self.linger),
             Effect::Replace => self.begin_replacement(),
@@ -292,5 +307,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
         if let Err(error) = sidecar::write(&self.note_path, &self.note) {
             tracing::warn!(%error, "the agent's session id cannot be noted; after a restart it will begin anew");
         }
+    }
+}
+
+/// Reads from the command of a user; waits for ever where there is none.
+async fn read_command(command: &mut Option<Command>) -> io::Result<usize> {
+    match command {
+        Some(command) => command.read().await,
+        None => std::future::pending().await,
     }
 }

@@ -17,6 +17,10 @@ pub(crate) enum Timer {
     Step,
     /// A killed tree counts as gone.
     Kill,
+    /// A command of a user has run long enough.
+    Command,
+    /// The output of a command that has ended was waited for long enough.
+    CommandFade,
     /// The daemon had time enough to read what was said last.
     Flush,
 }

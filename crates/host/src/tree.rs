@@ -64,6 +64,12 @@ impl Tree {
         plan(&all, self.me, marked)
     }
 
+    /// Every process that carries a mark of its own in its environment (`NAME=value`) and still runs.
+    pub(crate) fn marked(&self, mark: &[u8]) -> Vec<Process> {
+        let is_theirs = |process: &Process| !process.dead && process.pid != self.me && is_marked(process.pid, mark);
+        processes().into_iter().filter(is_theirs).collect()
+    }
+
     /// Sends SIGKILL to each. Those that have ended in the meantime are left alone, also when their pid is used anew.
     pub(crate) fn kill(&self, doomed: &[Process]) {
         for process in doomed {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use transcript::Rewind;
 
+use crate::command::Ended;
 use crate::exit::Exit;
 use crate::recording::Recording;
 use crate::turn::Prompt;
@@ -34,6 +35,8 @@ pub(crate) const SESSION_CLOSE: &str = "session/close";
 pub(crate) const AGENT_EXITED: &str = "turnd/agent_exited";
 /// To the daemon: the disk refuses records of the transcript, or takes them again.
 pub(crate) const RECORDING_DEGRADED: &str = "turnd/recording_degraded";
+/// From the daemon: run a command of a user in the workspace.
+pub(crate) const RUN_COMMAND: &str = "turnd/shell";
 
 /// Where the prompt's identity travels.
 const INVOCATION_META: &str = "qwen-code/invocation";
@@ -78,6 +81,10 @@ pub mod code {
     pub const REWIND_NOT_SUPPORTED: &str = "rewind_not_supported";
     /// The session is not rewound, since its transcript is not the one that the daemon had looked at. Nothing has changed.
     pub const TRANSCRIPT_CHANGED: &str = "session_transcript_changed";
+    /// A command of a user runs already.
+    pub const COMMAND_IN_PROGRESS: &str = "shell_in_progress";
+    /// A command of a user cannot be started.
+    pub const COMMAND_UNSTARTABLE: &str = "shell_unstartable";
     /// The agent is not replaced, since it has stopped meanwhile.
     pub const TURN_SETTLED: &str = "turn_settled";
 }
@@ -107,6 +114,8 @@ pub(crate) struct Capabilities {
     pub(crate) close: bool,
     /// It can make a session out of another one up to a prompt.
     pub(crate) fork_before: bool,
+    /// Whether a prompt may bring context with it.
+    pub(crate) embedded_context: bool,
 }
 
 impl Capabilities {
@@ -118,6 +127,7 @@ impl Capabilities {
             load: advertised(&["agentCapabilities", "loadSession"]),
             close: advertised(&["agentCapabilities", "sessionCapabilities", "close"]),
             fork_before: advertised(&["agentCapabilities", "_meta", "turnd/forkBefore"]),
+            embedded_context: advertised(&["agentCapabilities", "promptCapabilities", "embeddedContext"]),
         }
     }
 }
@@ -321,6 +331,20 @@ pub(crate) fn restored(id: &RequestId, result: &str, agent_session: &str, memory
     };
     let named = acp::with_member(result, "sessionId", &json!(agent_session).to_string());
     compose::response_raw(id, &acp::with_meta(&named, MEMORY_META, &json!(memory)))
+}
+
+/// How a command ended, as the daemon is told.
+pub(crate) fn command_result(ended: &Ended) -> Value {
+    let mut result = json!({
+        "exitCode": ended.exit_code,
+        "signal": ended.signal,
+        "output": ended.output,
+        "aborted": ended.is_aborted,
+    });
+    if ended.is_cut {
+        result["outputTruncated"] = true.into();
+    }
+    result
 }
 
 /// The tool call that a permission request is about.

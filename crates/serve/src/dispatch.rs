@@ -154,6 +154,7 @@ where
         Route::CurrentTurn => routes::turns::current(&call).await,
         Route::TurnResult => routes::result::get(&call).await,
         Route::Vote => routes::permission::vote(&call),
+        Route::Shell => routes::shell::run(&call).await,
         Route::Recap => routes::aside::recap(&call).await,
         Route::Btw => routes::aside::btw(&call).await,
         Route::Generate => routes::generate::generate(&call).await,

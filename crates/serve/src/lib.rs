@@ -61,6 +61,7 @@ mod routes;
 mod server;
 mod shelf;
 mod sidecar;
+mod shells;
 mod sink;
 mod socket;
 mod sse;

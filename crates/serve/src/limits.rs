@@ -68,6 +68,12 @@ pub const DEADLINE_MS_MAX: u64 = 9_000_000_000_000_000;
 /// How long the agent may take to answer what is no prompt, or to begin a text, in milliseconds: one call of a model.
 pub const ASIDE_MS: u64 = 60_000;
 
+/// How long the host may take to answer for a command of a user, in milliseconds: the command's own two minutes, and time to end it.
+pub const SHELL_MS: u64 = 150_000;
+
+/// Characters of a command's output that a native agent is told. It cuts them there itself.
+pub const SHELL_HISTORY_CHARS_MAX: usize = 10_000;
+
 /// How long a text beside the conversation may take, in milliseconds: a long answer of a slow model.
 pub const GENERATE_MS: u64 = 300_000;
 

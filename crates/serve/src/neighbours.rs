@@ -66,6 +66,7 @@ pub(crate) mod tests {
             idleness: crate::reaper::Idleness::default(),
             mediation: bridge::Mediation::default(),
             writer_idle_timeout_ms: None,
+            session_shell: false,
             knows_asides: false,
             host_launcher: "/nonexistent".into(),
             version: String::new(),

@@ -20,6 +20,7 @@ use crate::recalled::Recalled;
 use crate::refusal::Refusal;
 use crate::restored::Restored;
 use crate::room::Room;
+use crate::shells::Shells;
 use crate::sink::LedgerSink;
 use crate::sync::lock;
 use crate::tasks::spawn;
@@ -57,6 +58,8 @@ pub(crate) struct Workspace {
     welcome: Mutex<Option<Arc<str>>>,
     /// What is remembered of its lists.
     pub(crate) catalog: Catalog,
+    /// The commands of users that run.
+    pub(crate) shells: Shells,
     /// Sessions that are being opened.
     opening: AtomicUsize,
 }
@@ -88,6 +91,7 @@ impl Workspace {
             cursors: Cursors::default(),
             welcome: Mutex::default(),
             catalog: Catalog::default(),
+            shells: Shells::default(),
             opening: AtomicUsize::new(0),
             layout,
             neighbours,

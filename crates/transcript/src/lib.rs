@@ -49,7 +49,8 @@ pub use lock::{LockError, Owner, SessionLock};
 pub use origin::{Absent, check, open};
 pub use projection::{AnsweredCommand, History, HistoryTail, Unreadable};
 pub use record::{
-    Call, Goal, GoalEnd, Kind, Message, Payload, Record, Role, SlashCommand, Snapshot, is_off_branch_subtype,
+    Call, Goal, GoalEnd, Kind, Message, Payload, Record, Role, SlashCommand, Snapshot, USER_SHELL_COMMAND,
+    USER_SHELL_RESULT, is_off_branch_subtype,
 };
 pub use regular::open_regular;
 pub use results::{find_title, find_turn_result, last_rewind_at_ms};

@@ -89,6 +89,10 @@ pub struct Goal {
 
 /// The subtype of a message that came while a turn was running and is part of it.
 pub(crate) const MID_TURN: &str = "mid_turn_user_message";
+/// The subtype of the note that a user began to run a command in the workspace. Its payload has the `command`.
+pub const USER_SHELL_COMMAND: &str = "user_shell_command";
+/// The subtype of the note of how that ended: `command`, `exitCode`, `signal`, `output`, `aborted`.
+pub const USER_SHELL_RESULT: &str = "user_shell_result";
 /// The subtype of what was spoken and is no part of the model's history.
 pub(crate) const REALTIME: &str = "realtime_message";
 

@@ -90,6 +90,9 @@ pub(crate) struct AccessArgs {
     /// Ask for the token on /health too
     #[arg(long)]
     pub(crate) require_auth: bool,
+    /// Let registered clients run commands in the workspace, as the user this daemon runs as
+    #[arg(long)]
+    pub(crate) enable_session_shell: bool,
     /// A browser origin that may call, such as http://localhost:3000; repeatable
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,

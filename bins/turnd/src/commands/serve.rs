@@ -145,6 +145,7 @@ fn options(args: ServeArgs, token: Option<Token>, tls: Option<Tls>) -> Result<Se
         linger_ms: args.linger_ms,
         initialize_timeout_ms: args.initialize_timeout_ms,
         prompt_deadline_ms: args.prompt_deadline_ms,
+        session_shell: args.access.enable_session_shell,
         knows_asides: agent.knows_asides || mode == TranscriptMode::Native,
         writer_idle_timeout_ms: args.limits.writer_idle_timeout_ms,
         prompt_run_deadline_ms: args.prompt_run_deadline_ms,

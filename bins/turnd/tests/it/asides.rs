@@ -47,7 +47,7 @@ fn a_summary_is_told_and_is_null_where_nothing_was_said() {
 
 #[test]
 fn a_question_beside_a_running_prompt_is_answered_and_leaves_no_trace() {
-    let mut world = World::new();
+    let mut world = World::with(&["--linger-ms", "100"]);
     let session = world.session();
     let prompt = world.prompt(&session, "hang");
     world.until_chunk(&session, &prompt);

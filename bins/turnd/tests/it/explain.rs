@@ -85,7 +85,7 @@ fn explain_with(world: &World, session: &str, flag: &str) -> Output {
 }
 
 /// `turnd explain --json` on the world's session: the object and the exit code.
-fn explain(world: &World, session: &str) -> (Value, Option<i32>) {
+pub(crate) fn explain(world: &World, session: &str) -> (Value, Option<i32>) {
     let output = explain_with(world, session, "--json");
     let value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(&output), String::from_utf8_lossy(&output.stderr)));

@@ -21,6 +21,7 @@ mod retry;
 mod rewinding;
 mod secret;
 mod shelf;
+mod shell;
 mod stream;
 mod tidy;
 mod whole_answer;

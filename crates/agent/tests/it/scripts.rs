@@ -10,7 +10,7 @@ use crate::client::{Client, Heard};
 /// How the example of each script ends.
 fn expected_end(script: &Script) -> &'static str {
     match script.name {
-        "" | "slow" | "think" | "long" | "empty" | "recall" | "tool" => "end_turn",
+        "" | "slow" | "think" | "long" | "empty" | "recall" | "tool" | "steer" => "end_turn",
         "deaf" | "late" | "twice" | "noise" | "surrogate" | "endless" | "flood" | "grandchild" => "end_turn",
         "hang" | "stuck" => "cancelled",
         "refuse" => "refusal",
@@ -134,4 +134,16 @@ async fn a_flood_arrives_whole_and_in_order() {
     let heard = heard("flood 2000").await;
     let expected: String = (1..=2000).map(|n| format!("{n} ")).collect();
     assert_eq!(heard.text(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_meanwhile_is_asked_for_and_repeated() {
+    let (mut client, session) = Client::with_session().await;
+    client.prompt(&session, "steer 100").await;
+    client.next_update().await;
+    let question = client.next().await.unwrap();
+    assert_eq!(question.method(), Some("craft/drainMidTurnQueue"));
+    let acp::Kind::Request { id, .. } = question.kind() else { panic!("a request") };
+    client.write(&acp::compose::response(id, &serde_json::json!({"messages": ["left", "right"], "items": []}))).await;
+    assert_eq!(client.next_update().await["content"]["text"], "; heard: left, right");
 }

@@ -42,6 +42,9 @@ impl Machine {
         if method == wire::REWIND {
             return self.begin_rewind(id, message);
         }
+        if method == wire::RUN_COMMAND {
+            return self.run_command(id, message);
+        }
         let takes_the_session = matches!(method, wire::SESSION_PROMPT | wire::SESSION_NEW | wire::SESSION_LOAD);
         if takes_the_session && (self.running.is_some() || self.restore.is_some() || self.rewinding.is_some()) {
             return self.refuse_as_busy(id);
@@ -101,7 +104,7 @@ impl Machine {
         self.append(late.into_iter().collect());
         let after_ms = prompt.after_ms;
         let (turn, record) = Turn::begin(prompt, at_ms, self.model.clone());
-        let undispatched = Some(line_of(message));
+        let undispatched = Some(self.with_context(id, message));
         self.running = Some(Running { request: id.clone(), undispatched, cancelled_at: None, turn: Some(turn) });
         self.effects.push(Effect::Admit { record, after_ms });
     }
@@ -117,6 +120,7 @@ impl Machine {
                 let prompt_id = running.turn.as_ref().map(|turn| turn.prompt_id().to_owned());
                 self.told.note(&prompt_id.unwrap_or_default());
                 self.remember_again();
+                self.forget_heard();
                 self.tell_agent(line);
             }
             Err(cause) => {

@@ -42,6 +42,8 @@ impl Machine {
         let params = message.params().unwrap_or("{}").to_owned();
         self.replacement = Some(Replacement { request: id.clone(), params, greeting: None });
         self.orphaned.extend(std::mem::take(&mut self.asked).into_keys());
+        // The whole tree goes, and the command is part of it.
+        self.stop_command();
         self.effects.push(Effect::Replace);
     }
 

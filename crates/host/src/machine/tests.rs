@@ -1,6 +1,7 @@
 //! The machine, driven line by line. What it does is shown in words: `agent< x` and `daemon< x` are lines sent, `write x`
 //! records appended, `admit x` the user record that must be confirmed.
 
+mod commands;
 mod ending;
 mod numbering;
 mod properties;
@@ -114,6 +115,8 @@ fn shown_effect(effect: &Effect) -> String {
         Effect::Rewind { rewind, at_ms } => {
             format!("forget, rewind to {} at {at_ms}", rewind.before.as_deref().unwrap_or("nothing"))
         }
+        Effect::RunCommand(text) => format!("run {text}"),
+        Effect::StopCommand => "stop command".to_owned(),
         Effect::Linger => "linger".to_owned(),
         Effect::Replace => "replace".to_owned(),
         Effect::End => "end".to_owned(),

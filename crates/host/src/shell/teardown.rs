@@ -9,7 +9,6 @@ use crate::launch;
 use crate::limits::{EOF_WAIT, FLUSH_WAIT, KILL_WAIT, TERM_WAIT, TREE_POLL};
 use crate::machine::Input;
 use crate::timers::Timer;
-use crate::tree;
 
 /// How far the end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +95,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
 
     /// Kills until nothing is left: what is killed may just have started something.
     fn kill_rest(&mut self) {
-        self.agent.was_reaped(&tree::reap());
+        self.reap();
         let rest = self.tree.members();
         if rest.is_empty() && self.agent.pid.is_none() {
             // What a dead agent has said is in the pipe and belongs to its turn.

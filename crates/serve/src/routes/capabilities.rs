@@ -58,6 +58,7 @@ pub(crate) fn get(call: &Call<'_>) -> Reply {
     tags.extend(
         options.knows_asides.then_some(["session_recap", "session_btw", "session_generation"]).into_iter().flatten(),
     );
+    tags.extend(options.session_shell.then_some("session_shell_command"));
     tags.extend(options.require_auth.then_some("require_auth"));
     tags.extend(options.rates.map(|_| "rate_limit"));
     tags.extend((!options.allow_origins.is_empty()).then_some("allow_origin"));

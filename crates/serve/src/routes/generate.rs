@@ -132,35 +132,36 @@ fn object(raw: &str) -> Map<String, Value> {
 mod tests {
     use super::*;
 
-    fn check(told: &Heard, expected: &str, is_last: bool) {
+    /// The kind and the data of a frame, and whether it is the last one.
+    fn check(told: &Heard, kind: &str, data: Value, is_last: bool) {
         let (text, last) = frame("g", told);
-        assert_eq!((std::str::from_utf8(&text).unwrap(), last), (expected, is_last));
+        let text = std::str::from_utf8(&text).unwrap();
+        let (event, rest) = text.split_once('\n').unwrap();
+        assert_eq!((event, last), (format!("event: {kind}").as_str(), is_last));
+        let line = rest.strip_prefix("data: ").unwrap().strip_suffix("\n\n").unwrap();
+        assert!(!line.contains('\n'));
+        assert_eq!(serde_json::from_str::<Value>(line).unwrap(), data);
     }
 
     #[test]
     fn a_frame_has_a_kind_and_data_and_no_number() {
         let event = Heard::Event(r#"{"type":"delta","seq":0,"text":"a\nb"}"#.to_owned());
-        check(
-            &event,
-            "event: delta\ndata: {\"requestId\":\"g\",\"seq\":0,\"text\":\"a\\nb\",\"type\":\"delta\",\"v\":1}\n\n",
-            false,
-        );
+        let data = json!({"v": 1, "type": "delta", "requestId": "g", "seq": 0, "text": "a\nb"});
+        check(&event, "delta", data, false);
     }
 
     #[test]
     fn the_end_says_what_it_took_and_nothing_of_the_agents_session() {
         let done = Heard::Done(r#"{"sessionId":"x","requestId":"y","model":"m","outputTokens":5}"#.to_owned());
-        check(
-            &done,
-            "event: done\ndata: {\"model\":\"m\",\"outputTokens\":5,\"requestId\":\"g\",\"type\":\"done\",\"v\":1}\n\n",
-            true,
-        );
+        let data = json!({"v": 1, "type": "done", "requestId": "g", "model": "m", "outputTokens": 5});
+        check(&done, "done", data, true);
     }
 
     #[test]
     fn a_failure_ends_the_stream_too() {
-        let text = "event: error\ndata: {\"code\":\"reader_lagged\",\"message\":\"more was told than was read\",\"requestId\":\"g\",\"type\":\"error\",\"v\":1}\n\n";
-        check(&Heard::Lagged, text, true);
+        let message = "more was told than was read";
+        let data = json!({"v": 1, "type": "error", "requestId": "g", "code": "reader_lagged", "message": message});
+        check(&Heard::Lagged, "error", data, true);
     }
 
     #[test]

@@ -20,4 +20,5 @@ pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod shelf;
 pub(crate) mod transcript;
+pub(crate) mod shell;
 pub(crate) mod turns;

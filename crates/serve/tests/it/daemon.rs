@@ -40,6 +40,7 @@ pub(crate) fn options(store: &Path) -> ServeOptions {
         restore_timeout_ms: 10_000,
         prompt_deadline_ms: None,
         writer_idle_timeout_ms: None,
+        session_shell: false,
         knows_asides: true,
         prompt_run_deadline_ms: None,
         settle_grace_ms: 600_000,

@@ -190,6 +190,9 @@ impl Host {
                 if let Some(mut answer) = scripted {
                     answer["id"] = id;
                     spawn(self.clone().answer_as_told(answer, behaviour.slow_answers));
+                } else if !id.is_null() && method != "turnd/replace_agent" {
+                    let error = json!({ "code": -32601, "message": format!("no method {method:?}") });
+                    self.say(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
                 }
             }
             None => {

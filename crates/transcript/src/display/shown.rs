@@ -10,12 +10,15 @@ use super::Frame;
 use super::source::{Part, Wanted};
 use super::update::{self, Meta, Update};
 use crate::branch::Transcript;
-use crate::record::{Kind, Record};
+use crate::record::{Kind, Record, USER_SHELL_COMMAND, USER_SHELL_RESULT};
 use crate::results::PAYLOAD_BYTES_MAX;
 use crate::turn_result::TURN_RESULT_SUBTYPE;
 
 /// Bytes of one record that are looked at. What is in a larger one nobody reads in a replay, and its place is kept.
 const RECORD_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// Bytes of the payload of a command's end: the output that a host keeps, all of it escaped.
+const SHELL_PAYLOAD_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
 /// The updates of a record, in order; none when they have more than `room_bytes` together.
 pub(crate) fn frames(transcript: &Transcript, record: &Record, room_bytes: usize) -> io::Result<Option<Vec<Frame>>> {
@@ -28,6 +31,7 @@ pub(crate) fn frames(transcript: &Transcript, record: &Record, room_bytes: usize
             Kind::Assistant => shown.assistant()?,
             Kind::ToolResult => shown.tool_result()?,
             Kind::System if record.is("slash_command") => shown.slash_command()?,
+            Kind::System if is_user_shell(record) => shown.user_shell()?,
             Kind::System => shown.turn_result()?,
         }
     }
@@ -37,9 +41,14 @@ pub(crate) fn frames(transcript: &Transcript, record: &Record, room_bytes: usize
 /// Whether anything of the record may be shown at all.
 fn is_shown(record: &Record) -> bool {
     match record.kind {
-        Kind::System => record.is("slash_command") || record.is(TURN_RESULT_SUBTYPE),
+        Kind::System => record.is("slash_command") || is_user_shell(record) || record.is(TURN_RESULT_SUBTYPE),
         Kind::User | Kind::Assistant | Kind::ToolResult => record.message.is_some(),
     }
+}
+
+/// Whether a record is about a command that a user ran.
+fn is_user_shell(record: &Record) -> bool {
+    record.is(USER_SHELL_COMMAND) || record.is(USER_SHELL_RESULT)
 }
 
 /// The updates of one record while they are put together.
@@ -114,6 +123,20 @@ impl<'a> Shown<'a> {
             let text = text.replace('\n', "  \n");
             self.push(Update::chunk("agent_message_chunk", &text), Some(("source", json!("slash_command"))), true)
         })
+    }
+
+    /// A command of a user, and in an update of its own what it gave: where that is missing, nobody knows it.
+    fn user_shell(&mut self) -> io::Result<()> {
+        let Some(payload) = &self.record.payload_span else { return Ok(()) };
+        let Some(payload) = self.transcript.value(payload, SHELL_PAYLOAD_BYTES_MAX)? else { return Ok(()) };
+        let told = ["command", "exitCode", "signal", "aborted", "outputTruncated", "error"];
+        let told = told.into_iter().filter(|key| !payload[*key].is_null()).map(|key| (key, payload[key].clone()));
+        let is_result = self.record.is(USER_SHELL_RESULT);
+        let output = payload["output"].as_str().unwrap_or_default();
+        let update = told.fold(Update::shell_output(output), |update, (key, value)| update.with(key, value));
+        let source = if is_result { "user-shell" } else { "user-shell-command" };
+        self.push(update, Some(("source", json!(source))), false);
+        Ok(())
     }
 
     /// Of the ends of turns only a cancel is shown, so that nobody takes half an answer for a whole one.

@@ -31,6 +31,8 @@ pub(super) struct Update<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     locations: Option<[(); 0]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     raw_input: Option<&'a RawValue>,
@@ -79,6 +81,11 @@ impl<'a> Update<'a> {
     /// A piece of what was said.
     pub(super) fn chunk(kind: &'a str, text: &'a str) -> Self {
         Self { session_update: kind, content: Some(Content::Block(Block::text(text))), ..Self::default() }
+    }
+
+    /// What a command of a user gave.
+    pub(super) fn shell_output(output: &'a str) -> Self {
+        Self { session_update: "shell_output", output: Some(output), ..Self::default() }
     }
 
     /// An image or a sound; none when it is something else.

@@ -17,6 +17,8 @@ enum Step {
     Ask,
     Answer(&'static str),
     Cancel,
+    Command,
+    CommandEnded,
     Replace,
     Replaced(bool),
     Greeted(bool),
@@ -47,6 +49,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => Just(Step::Ask),
         5 => prop::sample::select(answers.to_vec()).prop_map(Step::Answer),
         2 => Just(Step::Cancel),
+        3 => Just(Step::Command),
+        3 => Just(Step::CommandEnded),
         3 => Just(Step::Replace),
         3 => prop::bool::weighted(0.9).prop_map(Step::Replaced),
         4 => prop::bool::weighted(0.9).prop_map(Step::Greeted),
@@ -78,12 +82,19 @@ struct Outcome {
     dispatched: Vec<String>,
     /// Lines to the daemon with the number of records that were written before them.
     told: Vec<(usize, Bytes)>,
+    /// Commands that were asked for.
+    commands: u64,
+    /// Commands that were begun.
+    begun: usize,
 }
+
+/// The request ids of commands come behind this one.
+const COMMAND_ID_FIRST: u64 = 10_000;
 
 fn run(steps: &[Step]) -> (World, Outcome) {
     let mut world = World::replaceable();
     let mut outcome = Outcome::default();
-    let (mut next, mut ending, mut own) = (2, false, OWN_ID_FIRST);
+    let (mut next, mut ending, mut own, mut commands) = (2, false, OWN_ID_FIRST, 0);
     for step in steps {
         let current = next - 1;
         let session = format!("{:?}", world.machine.agent_session.as_deref().unwrap_or("ses"));
@@ -102,6 +113,14 @@ fn run(steps: &[Step]) -> (World, Outcome) {
             )),
             Step::Answer(answer) => Input::Agent(message(&format!(r#"{{"id":{current},{answer}}}"#))),
             Step::Cancel => Input::Daemon(message(r#"{"method":"session/cancel","params":{}}"#)),
+            Step::Command => {
+                commands += 1;
+                Input::Daemon(message(&format!(
+                    r#"{{"id":{},"method":"turnd/shell","params":{{"command":"x"}}}}"#,
+                    COMMAND_ID_FIRST + commands
+                )))
+            }
+            Step::CommandEnded => Input::CommandEnded(Ok(Ended::default())),
             Step::Replace => {
                 Input::Daemon(message(r#"{"id":1,"method":"turnd/replace_agent","params":{"sessionId":"t"}}"#))
             }
@@ -138,9 +157,16 @@ fn run(steps: &[Step]) -> (World, Outcome) {
         ending |= effects.contains(&Effect::Replace);
         let dispatches = effects.iter().any(|effect| matches!(effect, Effect::Admit { .. }));
         assert!(!(was_rewinding && dispatches), "a prompt is dispatched to a session that is being rewound");
+        // The shell ends a command at once when it is told to.
+        let stopped = effects.contains(&Effect::StopCommand);
         own = effects.iter().filter_map(own_request).next_back().unwrap_or(own);
         collect(&mut outcome, effects);
+        if stopped {
+            let ended = Input::CommandEnded(Ok(Ended::default()));
+            collect(&mut outcome, world.input(ended));
+        }
     }
+    outcome.commands = commands;
     (world, outcome)
 }
 
@@ -167,6 +193,8 @@ fn collect(outcome: &mut Outcome, effects: Vec<Effect>) {
             Effect::ToDaemon(line) => outcome.told.push((outcome.records.len(), line)),
             Effect::ToAgent(_) | Effect::Remember { .. } | Effect::Linger | Effect::Replace | Effect::End => {}
             Effect::Rewind { .. } => {}
+            Effect::RunCommand(_) => outcome.begun += 1,
+            Effect::StopCommand => {}
         }
     }
 }
@@ -187,6 +215,28 @@ fn looks_clean(records: &[Body]) -> bool {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn each_command_that_is_begun_is_noted_twice_and_answered_at_most_once(steps in steps()) {
+        let (mut world, mut outcome) = run(&steps);
+        collect(&mut outcome, world.input(Input::Terminated));
+        collect(&mut outcome, world.input(Input::CommandEnded(Ok(Ended::default()))));
+        let notes = |wanted: &str| {
+            let is_note = |record: &&Body| matches!(record, Body::System { subtype, .. } if subtype == wanted);
+            outcome.records.iter().filter(is_note).count()
+        };
+        prop_assert_eq!(notes(transcript::USER_SHELL_COMMAND), outcome.begun);
+        prop_assert_eq!(notes(transcript::USER_SHELL_RESULT), outcome.begun);
+        let mut answers = HashMap::new();
+        for (_, line) in &outcome.told {
+            let answered = Message::parse(line.clone()).ok().and_then(|message| match message.kind() {
+                Kind::Response { id: Some(id) } => id.as_u64().filter(|id| (COMMAND_ID_FIRST..OWN_ID_FIRST).contains(id)),
+                _ => None,
+            });
+            answered.into_iter().for_each(|id| *answers.entry(id).or_insert(0) += 1);
+        }
+        prop_assert!(answers.values().all(|count| *count == 1) && answers.len() as u64 <= outcome.commands);
+    }
 
     #[test]
     fn each_dispatched_prompt_has_at_most_one_result_and_after_the_end_exactly_one(steps in steps()) {

@@ -129,7 +129,7 @@ fn every_field_of_an_event_stands_in_the_document() {
         });
     }
     // Inside of an update, which has the agent's own form.
-    written.extend(["sessionUpdate", "content", "source"].map(str::to_owned));
+    written.extend(["sessionUpdate", "content", "source", "output", "outputTruncated"].map(str::to_owned));
     let bridge = ["wire", "announcement", "recording"].map(|file| shipped(&format!("bridge/src/{file}.rs"))).concat();
     let calls = ["text(", "raw(", "number("].into_iter().flat_map(|call| bridge.split(call).skip(1));
     let said: BTreeSet<String> = calls.filter_map(|rest| words(rest.strip_prefix('"').map(|_| rest)?).next()).collect();
@@ -201,6 +201,7 @@ const CODE_COMES_NEXT: &[&str] = &[
     "is_summary(fields, \"liveReplayMode\",",
     "is_summary(fields, \"compactedReplayMode\",",
     "Aside::new(",
+    "forbidden(",
     "deadline(fields, \"runDeadlineMs\",",
     "deadline(fields, \"deadlineMs\",",
 ];

@@ -15,8 +15,8 @@ mod tasks;
 
 pub use ask::AskError;
 pub use bridge::{Bridge, Options};
-pub use hold::Held;
 pub use generation::{Generation, Heard};
+pub use hold::Held;
 pub use open::{Kind, OpenError, OpenSession, Opened, Streams};
 pub use session::{CloseError, Detached, Session};
 pub use subscription::{Subscribe, SubscribeError, Subscription};

@@ -7,6 +7,8 @@ use acp::RequestId;
 use crate::event::{Event, News};
 use crate::permission::Ruling;
 use crate::prompt::{PromptId, Receipt};
+use crate::session::steering::Said;
+use crate::steering::Steered;
 use crate::{AdmitError, FlushOrigin, HoldError, NotOpen, Terminal, VoteOutcome};
 
 /// Something to do.
@@ -35,6 +37,7 @@ pub(crate) enum Effect {
 pub(crate) enum Reply {
     Admitted(Receipt),
     NotAdmitted(AdmitError),
+    Steered(Steered),
     Done,
     Removed(bool),
     Voted(VoteOutcome),
@@ -63,6 +66,8 @@ pub(crate) enum Tell {
     Replace { prompt_id: PromptId },
     /// This is decided.
     Ruling(Ruling),
+    /// This was said into your turn; and whether a prompt waits.
+    Drained { agent_request: RequestId, said: Vec<Said>, queued: bool },
     /// Nobody here does that.
     Unsupported { agent_request: RequestId, method: String },
     /// End yourself.

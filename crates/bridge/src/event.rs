@@ -6,6 +6,7 @@ use crate::announcement::Announcement;
 use crate::policy::Tally;
 use crate::prompt::PromptId;
 use crate::recording::Recording;
+use crate::session::steering::Said;
 use crate::{Clipped, Decision, Expiry, Forbidden, InputWritten, Resolution};
 
 /// An event before it has a number.
@@ -32,6 +33,8 @@ pub(crate) enum News {
     PendingStarted { text: Clipped },
     /// A prompt leaves the list of those that wait, after its end or before it.
     PendingCompleted { removed: bool },
+    /// The agent took these messages into the running turn.
+    MidTurnInjected { said: Vec<Said> },
     /// A cancel was requested, or (`forward_failed`) the agent refused the prompt. Not an end.
     PromptCancelled { forward_failed: bool },
     /// The end of a prompt that was answered, cancelled or removed.

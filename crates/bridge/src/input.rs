@@ -11,6 +11,7 @@ use crate::incoming::{Ask, Update};
 use crate::outcome::Answer;
 use crate::prompt::{Prompt, PromptId, Receipt};
 use crate::recording::Recording;
+use crate::session::steering::Drain;
 use crate::succession::Succession;
 use crate::{Deadline, Vote, Voter};
 
@@ -19,6 +20,8 @@ use crate::{Deadline, Vote, Voter};
 pub(crate) enum Input {
     /// A client submits a prompt. The receipt is the one it gets if the prompt is accepted.
     Admit { prompt: Prompt, receipt: Receipt },
+    /// A client says something into the running turn. The receipt is the one of the prompt that it becomes if the agent does not ask for it.
+    Steer { prompt: Prompt, receipt: Receipt },
     /// A client wants the running prompt cancelled; if it names one, only that one.
     Cancel { prompt_id: Option<String>, by: Option<Arc<str>> },
     /// A client wants one prompt gone.
@@ -48,6 +51,8 @@ pub(crate) enum Input {
     Updated(Update),
     /// The agent asks for permission; `request_id` is our name for that, and `registered` are the session's clients at that time.
     Asked { ask: Ask, request_id: Arc<str>, registered: BTreeSet<Arc<str>> },
+    /// The agent asks for what was said into its turn.
+    Drain(Drain),
     /// The agent asks for something that nobody here does.
     AskedUnknown { agent_request: RequestId, method: String },
     /// The agent answered a prompt.

@@ -42,6 +42,7 @@ mod session;
 mod shell;
 mod sink;
 mod status;
+mod steering;
 mod succession;
 mod terminal;
 mod text;
@@ -69,6 +70,7 @@ pub use shell::{
 };
 pub use sink::{Admission, Ending, PromptLedger, Wish};
 pub use status::{Status, TurnError};
+pub use steering::{Steered, SteeringView};
 pub use terminal::{FlushOrigin, InputWritten, Terminal};
 pub use text::Clipped;
 pub use title::Title;

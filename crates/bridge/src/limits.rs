@@ -56,6 +56,10 @@ pub const BRANCH_POINT_BYTES_MAX: usize = 4_096;
 /// Bytes of one update kept as state for clients that join late; a larger one is only streamed.
 pub const LATEST_UPDATE_BYTES_MAX: usize = 1024 * 1024;
 
+/// Ids of messages into a running turn that are remembered after they were taken, or became prompts: a client that was away for a
+/// while learns what became of its own.
+pub const STEERING_IDS_MAX: usize = 200;
+
 /// Milliseconds from the cancel of a turn to the replacement of its agent. Agents that obey were seen to need up to 6.5 s behind
 /// a running tool, and to end a process that would have obeyed costs its memory; a caller who wants it sooner has a flag.
 pub const SETTLE_GRACE_MS: u64 = 30_000;

@@ -9,6 +9,7 @@ use crate::FlushOrigin;
 use crate::background::{CATEGORIES, HEARTBEAT_MS};
 use crate::json::Object;
 use crate::permission::Ruling;
+use crate::session::steering::Said;
 
 /// `initialize`, saying that this client lends the agent no files and no terminal, and wants to be told of work in the background.
 pub(crate) fn initialize(id: u64) -> Bytes {
@@ -89,6 +90,19 @@ pub(crate) fn ruling(ruling: &Ruling) -> Bytes {
     };
     let result = Object::new().raw("outcome", &outcome.finish()).maybe_raw("answers", ruling.answers.as_deref());
     compose::response_raw(&ruling.agent_request, &result.finish())
+}
+
+/// The answer to the question for what was said into the turn.
+pub(crate) fn drained(agent_request: &acp::RequestId, said: &[Said], queued: bool) -> Bytes {
+    let list = |each: &dyn Fn(&Said) -> String| format!("[{}]", said.iter().map(each).collect::<Vec<_>>().join(","));
+    let item = |said: &Said| {
+        Object::new().text("messageId", &said.id).text("displayText", &said.text).raw("content", &said.content).finish()
+    };
+    let result = Object::new()
+        .raw("messages", &list(&|said| crate::json::quoted(&said.text)))
+        .raw("items", &list(&item))
+        .raw("hasQueuedPrompt", if queued { "true" } else { "false" });
+    compose::response_raw(agent_request, &result.finish())
 }
 
 /// The answer to a request that nobody here serves.

@@ -15,6 +15,7 @@ mod deadlines;
 mod ending;
 mod holding;
 mod replacing;
+pub(crate) mod steering;
 #[cfg(test)]
 mod tests;
 mod views;
@@ -34,6 +35,7 @@ use crate::permission::Permissions;
 use crate::prompt::{Prompt, PromptId, Receipt};
 use crate::queue::{Entry, Queue};
 use crate::recording::Recording;
+use crate::steering::Steering;
 use crate::turn::Turn;
 use crate::{AdmitError, InputWritten, Mediation, NotOpen, Reason, TurnError};
 use replacing::Replacing;
@@ -44,6 +46,8 @@ pub(crate) struct Session {
     phase: Phase,
     /// Prompts that wait.
     queue: Queue,
+    /// What was said into the running turn.
+    steering: Steering,
     /// The prompt that the agent holds, at most one.
     turn: Option<Turn>,
     permissions: Permissions,
@@ -91,6 +95,7 @@ impl Session {
         Self {
             phase: Phase::Open,
             queue: Queue::default(),
+            steering: Steering::default(),
             turn: None,
             permissions: Permissions::default(),
             overlay: Overlay::default(),
@@ -117,6 +122,7 @@ impl Session {
         let mut step = Step::new(at_ms);
         match input {
             Input::Admit { prompt, receipt } => self.admit(prompt, receipt, &mut step),
+            Input::Steer { prompt, receipt } => self.steer(prompt, receipt, &mut step),
             Input::Cancel { prompt_id, by } => self.cancel(prompt_id.as_deref(), by, &mut step),
             Input::Remove { prompt_id, by } => self.remove(&prompt_id, by, &mut step),
             Input::Vote { request_id, vote, voter } => self.vote(&request_id, &vote, &voter, &mut step),
@@ -131,6 +137,7 @@ impl Session {
             Input::Recording(recording) => self.note_recording(recording, &mut step),
             Input::Updated(update) => self.update(update, &mut step),
             Input::Asked { ask, request_id, registered } => self.ask(ask, request_id, registered, &mut step),
+            Input::Drain(drain) => self.drain(drain, &mut step),
             Input::AskedUnknown { agent_request, method } => self.refuse_unknown(agent_request, method, &mut step),
             Input::Settled { prompt_id, answer } => self.settle(&prompt_id, &answer, &mut step),
             Input::ChannelLost { exit } => self.lose_channel(exit, &mut step),
@@ -172,7 +179,10 @@ impl Session {
             let same_content = admission.is_of_same_content(&prompt);
             return Err(AdmitError::Known { first: admission.receipt.clone(), same_content });
         }
-        let pending = self.unfinished();
+        if let Some(admission) = self.steering.admission(&receipt.prompt_id) {
+            return Err(AdmitError::Known { first: admission.receipt.clone(), same_content: false });
+        }
+        let pending = self.unfinished() + self.steering.len();
         if pending >= self.pending_prompts_max {
             return Err(AdmitError::QueueFull { limit: self.pending_prompts_max, pending });
         }
@@ -186,6 +196,9 @@ impl Session {
 
     /// Hands the head of the queue to the agent, if the agent holds nothing.
     fn dispatch_next(&mut self, step: &mut Step) {
+        if self.turn.is_none() && matches!(self.phase, Phase::Open) {
+            self.promote(step);
+        }
         if !matches!(self.phase, Phase::Open) || self.turn.is_some() || self.is_kept_waiting() {
             return;
         }

@@ -5,8 +5,9 @@ use bytes::Bytes;
 use crate::Frame;
 use crate::bus::{Arrears, Bound, Gap};
 use crate::event::{CancelNote, Event, Exit, News};
-use crate::json::Object;
+use crate::json::{Object, quoted};
 use crate::policy::Tally;
+use crate::session::steering::Said;
 use crate::{Decision, Resolution};
 
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub(crate) fn kind(news: &News) -> &'static str {
         News::PendingAdded { .. } => "pending_prompt_added",
         News::PendingStarted { .. } => "pending_prompt_started",
         News::PendingCompleted { .. } => "pending_prompt_completed",
+        News::MidTurnInjected { .. } => "mid_turn_message_injected",
         News::PromptCancelled { .. } => "prompt_cancelled",
         News::TurnComplete { .. } => "turn_complete",
         News::TurnError { .. } => "turn_error",
@@ -69,6 +71,7 @@ fn data(event: &Event, session_id: &str, at_ms: u64) -> String {
         News::PendingCompleted { removed } => {
             prompt().text("state", if *removed { "removed" } else { "completed" }).finish()
         }
+        News::MidTurnInjected { said } => injected(session(), said),
         News::PromptCancelled { forward_failed } => {
             session().maybe_text("reason", forward_failed.then_some("forward_failed")).finish()
         }
@@ -125,6 +128,15 @@ fn echo(block: &str, at_ms: u64) -> String {
     Object::new().text("sessionUpdate", "user_message_chunk").raw("content", block).raw("_meta", &meta).finish()
 }
 
+/// The same messages three times, as clients look for them.
+fn injected(data: Object, said: &[Said]) -> String {
+    let list = |each: &dyn Fn(&Said) -> String| format!("[{}]", said.iter().map(each).collect::<Vec<_>>().join(","));
+    data.raw("messages", &list(&|said| quoted(&said.text)))
+        .raw("messageIds", &list(&|said| quoted(&said.id)))
+        .raw("items", &list(&|said| Object::new().raw("content", &said.content).finish()))
+        .finish()
+}
+
 fn tallied(data: Object, tally: &Tally) -> String {
     let by_option = tally.by_option.iter();
     let by_option = by_option.fold(Object::new(), |object, (id, votes)| object.member(id, &votes.to_string()));
@@ -153,7 +165,7 @@ pub(crate) fn outcome(decision: &Decision) -> String {
 fn died(data: Object, exit: Option<Exit>) -> String {
     let Some(exit) = exit else { return data.finish() };
     let code = exit.code.map_or("null".to_owned(), |code| code.to_string());
-    let signal = exit.signal.map_or("null".to_owned(), |signal| crate::json::quoted(&signal_name(signal)));
+    let signal = exit.signal.map_or("null".to_owned(), |signal| quoted(&signal_name(signal)));
     data.raw("exitCode", &code).raw("signalCode", &signal).finish()
 }
 

@@ -121,6 +121,7 @@ fn weight_bytes(record: &Body) -> usize {
     /// A record without content.
     const BARE_BYTES: usize = 128;
     let parts = match record {
+        Body::MidTurn { parts } => parts,
         Body::User { parts, .. } | Body::Assistant { parts, .. } | Body::ToolResult { parts, .. } => parts,
         Body::System { payload, .. } => return BARE_BYTES + weight_of_value(payload),
     };

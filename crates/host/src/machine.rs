@@ -9,6 +9,7 @@ mod command;
 mod daemon;
 mod ending;
 mod late;
+mod mid_turn;
 mod replace;
 mod restore;
 mod rewind;
@@ -126,6 +127,8 @@ pub(crate) struct Machine {
     awaited: HashMap<RequestId, Awaited>,
     /// Requests of the agent that are open at the daemon, and whether they ask for permission.
     asked: HashMap<RequestId, bool>,
+    /// Those of them that ask for what was said into the running turn.
+    drains: HashSet<RequestId>,
     /// Requests of an agent that is no more, whose answers are still on their way. The agent in its place may use the same ids.
     orphaned: HashSet<RequestId>,
     /// The parameters with which the agent was greeted.
@@ -193,6 +196,7 @@ impl Machine {
             unavailable: None,
             awaited: HashMap::new(),
             asked: HashMap::new(),
+            drains: HashSet::new(),
             orphaned: HashSet::new(),
             introduction: None,
             replacement: None,

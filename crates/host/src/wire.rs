@@ -35,6 +35,8 @@ pub(crate) const SESSION_CLOSE: &str = "session/close";
 pub(crate) const AGENT_EXITED: &str = "turnd/agent_exited";
 /// To the daemon: the disk refuses records of the transcript, or takes them again.
 pub(crate) const RECORDING_DEGRADED: &str = "turnd/recording_degraded";
+/// From the agent: what was said into its turn?
+pub(crate) const DRAIN: &str = "craft/drainMidTurnQueue";
 /// From the daemon: run a command of a user in the workspace.
 pub(crate) const RUN_COMMAND: &str = "turnd/shell";
 

@@ -61,6 +61,16 @@ pub(crate) async fn admit(
     }
 }
 
+/// Reads the session's ids, if that was not done yet.
+pub(crate) async fn load_ids(workspace: &Arc<Workspace>, session: &Session) -> Result<(), Refusal> {
+    if workspace.chosen.is_loaded(session.id()) {
+        return Ok(());
+    }
+    let (reader, id) = (Arc::clone(workspace), session.id().to_owned());
+    let loaded = blocking(move || reader.chosen.load(&id, &reader.sink.ledger(&id))).await;
+    loaded.ok_or_else(Refusal::internal)?.map_err(|error| unreadable(session.id(), &error))
+}
+
 /// What was admitted under this id before; none when the id is new to the session. Its ids have been read then.
 async fn replayed(
     workspace: &Arc<Workspace>,
@@ -68,11 +78,7 @@ async fn replayed(
     prompt_id: &str,
     prompt: &Prompt,
 ) -> Result<Option<Admission>, Refusal> {
-    if !workspace.chosen.is_loaded(session.id()) {
-        let (reader, id) = (Arc::clone(workspace), session.id().to_owned());
-        let loaded = blocking(move || reader.chosen.load(&id, &reader.sink.ledger(&id))).await;
-        loaded.ok_or_else(Refusal::internal)?.map_err(|error| unreadable(session.id(), &error))?;
-    }
+    load_ids(workspace, session).await?;
     match workspace.chosen.known(session.id(), prompt_id, fingerprint_of(prompt)) {
         Ok(once) => Ok(once.map(|once| admission(session, prompt_id, once))),
         Err(error) => Err(not_admitted(session, prompt_id, error)),
@@ -98,6 +104,11 @@ fn fingerprint_of(prompt: &Prompt) -> u128 {
     fingerprint(&[&prompt.content, prompt.extra.as_deref().unwrap_or_default()])
 }
 
+/// The same for words into a running turn. They are no prompt yet, so that a prompt of their id is never taken for their repetition.
+pub(crate) fn fingerprint_of_words(prompt: &Prompt) -> u128 {
+    fingerprint(&["mid-turn", &prompt.content])
+}
+
 fn admission(session: &Session, prompt_id: &str, once: Once) -> Admission {
     match once {
         Once::Admitted(receipt) => Admission::new(receipt, false),
@@ -106,7 +117,7 @@ fn admission(session: &Session, prompt_id: &str, once: Once) -> Admission {
     }
 }
 
-fn not_admitted(session: &Session, prompt_id: &str, error: OnceError) -> Refusal {
+pub(crate) fn not_admitted(session: &Session, prompt_id: &str, error: OnceError) -> Refusal {
     match error {
         OnceError::Taken | OnceError::Refused(AdmitError::Known { .. }) => id_conflict(session.id(), prompt_id),
         OnceError::Refused(error) => refused(session.id(), error),
@@ -118,7 +129,7 @@ fn not_admitted(session: &Session, prompt_id: &str, error: OnceError) -> Refusal
 }
 
 /// Whether another live session of the workspace knows a prompt of this id, also one whose id the daemon made.
-fn is_taken_elsewhere(workspace: &Workspace, session: &Session, prompt_id: &str) -> bool {
+pub(crate) fn is_taken_elsewhere(workspace: &Workspace, session: &Session, prompt_id: &str) -> bool {
     workspace.bridge.sessions().iter().filter(|other| other.id() != session.id()).any(|other| {
         let view = other.turn(Some(prompt_id));
         view.live.is_some() || view.overlay.is_some() || workspace.chosen.is_taken(other.id(), prompt_id)
@@ -134,7 +145,7 @@ fn receipt_now(session: &Session, prompt_id: &str) -> Receipt {
     }
 }
 
-fn prompt(workspace: &Workspace, session: &Session, client: Option<&str>, content: Content) -> Prompt {
+pub(crate) fn prompt(workspace: &Workspace, session: &Session, client: Option<&str>, content: Content) -> Prompt {
     // A retry is one only behind a failed turn; anywhere else its text is not in the history yet.
     let retry = content.retry && session.status().turn_error.is_some();
     Prompt {
@@ -154,7 +165,7 @@ fn shorter(asked_ms: Option<u64>, own_ms: Option<u64>) -> Option<u64> {
     asked_ms.into_iter().chain(own_ms).min()
 }
 
-fn refused(session: &str, error: AdmitError) -> Refusal {
+pub(crate) fn refused(session: &str, error: AdmitError) -> Refusal {
     match error {
         AdmitError::QueueFull { limit, pending } => {
             let message = format!("Prompt queue full for session \"{session}\" ({pending}/{limit} pending)");
@@ -172,7 +183,7 @@ fn refused(session: &str, error: AdmitError) -> Refusal {
 }
 
 /// 409: the id belongs to another prompt.
-fn id_conflict(session: &str, prompt_id: &str) -> Refusal {
+pub(crate) fn id_conflict(session: &str, prompt_id: &str) -> Refusal {
     let message = format!("Prompt id \"{prompt_id}\" is already in use by another prompt");
     Refusal::conflict("prompt_id_conflict", message).with("sessionId", session).with("promptId", prompt_id)
 }
@@ -190,7 +201,7 @@ fn unreadable(session: &str, error: &std::io::Error) -> Refusal {
 }
 
 /// 507: the admission could not be recorded, so it is not given. Nothing was sent.
-fn no_room() -> Refusal {
+pub(crate) fn no_room() -> Refusal {
     Refusal::new(
         StatusCode::INSUFFICIENT_STORAGE,
         "ledger_unwritable",

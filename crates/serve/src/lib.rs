@@ -65,6 +65,7 @@ mod shells;
 mod sink;
 mod socket;
 mod sse;
+mod steering;
 mod summary;
 mod sync;
 mod tasks;

@@ -65,6 +65,9 @@ pub const TITLES_READ_MAX: usize = 256;
 /// Longest deadline a caller may ask for, in milliseconds: a whole number to every client that counts in doubles.
 pub const DEADLINE_MS_MAX: u64 = 9_000_000_000_000_000;
 
+/// Longest message into a running turn, in UTF-16 units (wire rules, section 13.6).
+pub const MESSAGE_CHARS_MAX: usize = 16 * 1024;
+
 /// How long the agent may take to answer what is no prompt, or to begin a text, in milliseconds: one call of a model.
 pub const ASIDE_MS: u64 = 60_000;
 

@@ -15,6 +15,11 @@ pub enum Body {
         /// The parts of the message, in the model's own notation (wire, section 16.2).
         parts: Vec<Value>,
     },
+    /// What was said into a running turn, and which the agent took: part of that turn and no prompt of its own.
+    MidTurn {
+        /// The parts of the message.
+        parts: Vec<Value>,
+    },
     /// What the agent answered.
     Assistant {
         /// The model's name, when the agent tells it.
@@ -127,6 +132,14 @@ impl<'a> From<&'a Body> for (Said<'a>, Content<'a>) {
                 Said { kind: "user", provenance: "real_user" },
                 Content {
                     daemon_prompt_id: prompt_id.as_deref(),
+                    message: Some(Message { role: "user", parts }),
+                    ..empty
+                },
+            ),
+            Body::MidTurn { parts } => (
+                Said { kind: "user", provenance: "real_user" },
+                Content {
+                    subtype: Some(crate::record::MID_TURN),
                     message: Some(Message { role: "user", parts }),
                     ..empty
                 },

@@ -22,6 +22,7 @@ mod rewinding;
 mod secret;
 mod shelf;
 mod shell;
+mod steering;
 mod stream;
 mod tidy;
 mod whole_answer;

@@ -128,6 +128,11 @@ impl World {
         fs::read_to_string(chats(self).join(format!("{session}.jsonl"))).unwrap_or_default()
     }
 
+    /// The ledger of a session as it stands.
+    pub(crate) fn ledger(&self, session: &str) -> String {
+        fs::read_to_string(chats(self).join(format!("{session}.ledger.jsonl"))).unwrap_or_default()
+    }
+
     /// Waits until the prompt's turn is over.
     pub(crate) fn settle(&mut self, session: &str, prompt: &str) -> Value {
         let path = format!("/session/{session}/turns/{prompt}");

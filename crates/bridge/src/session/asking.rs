@@ -58,7 +58,7 @@ impl Session {
         }
     }
 
-    fn hear_sign(&mut self, step: &Step) {
+    pub(super) fn hear_sign(&mut self, step: &Step) {
         if let Some(turn) = &mut self.turn {
             turn.heard_at_ms = Some(step.at_ms);
         }

@@ -64,7 +64,9 @@ impl Session {
         if let Err(not_open) = self.open() {
             return step.reply(Reply::NotOpen(not_open));
         }
-        let removed = self.remove_queued(prompt_id, step) || self.remove_running(prompt_id, by, step);
+        let removed = self.remove_queued(prompt_id, step)
+            || self.remove_steering(prompt_id, step)
+            || self.remove_running(prompt_id, by, step);
         step.reply(Reply::Removed(removed));
     }
 

@@ -98,6 +98,7 @@ impl Session {
     }
 
     fn flush_queue(&mut self, origin: FlushOrigin, step: &mut Step) {
+        self.promote(step);
         while let Some(entry) = self.queue.pop() {
             self.end(&entry, None, Outcome::error(origin.code(), origin.message(), InputWritten::No), step);
             leave_list(&entry, step);

@@ -51,7 +51,10 @@ impl Session {
     }
 
     fn grace_until_ms(&self) -> Option<u64> {
-        let turn = self.turn.as_ref().filter(|turn| turn.stop_wanted || !self.queue.is_empty())?;
+        let turn = self
+            .turn
+            .as_ref()
+            .filter(|turn| turn.stop_wanted || !self.queue.is_empty() || !self.steering.is_empty())?;
         Some(turn.cancelled_at_ms?.saturating_add(self.timeouts.grace_ms))
     }
 

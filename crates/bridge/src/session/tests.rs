@@ -7,5 +7,6 @@ mod properties;
 mod questions;
 mod races;
 mod replacing;
+mod steering;
 mod table;
 mod views;

@@ -5,6 +5,7 @@ use crate::input::Input;
 use crate::overlay::{Ended, TurnView};
 use crate::queue::{Admitted, Entry};
 use crate::status::Status;
+use crate::steering::SteeringView;
 use crate::turn::Turn;
 use crate::{InputWritten, LivePrompt, PendingPrompt, PromptState, Title};
 
@@ -64,7 +65,13 @@ impl Session {
         let running = self.turn.iter().filter(|turn| !turn.over && !turn.removed);
         let running = running.map(|turn| turn.entry.pending(PromptState::Running, InputWritten::Yes));
         let queued = self.queue.iter().map(|entry| entry.pending(PromptState::Queued, InputWritten::No));
-        running.chain(queued).collect()
+        let said = self.steering.iter().map(|entry| entry.pending(PromptState::Queued, InputWritten::No));
+        running.chain(queued).chain(said).collect()
+    }
+
+    /// What was said into the running turn, and what became of earlier messages.
+    pub(crate) fn steering(&self) -> SteeringView {
+        self.steering.view()
     }
 
     /// What is known of a prompt, or (`None`) of the running one, else the head of the queue, else the newest ended one.

@@ -17,6 +17,7 @@ use super::open::Streams;
 use crate::background::{ACTIVE_WORK, Background};
 use crate::incoming;
 use crate::input::Input;
+use crate::session::steering::Drain;
 use crate::succession::succession;
 
 /// Bytes read from the agent at once. Most messages are far smaller; a large one takes several turns of the loop.
@@ -118,6 +119,11 @@ pub(super) fn take_message(live: &Live, message: &Message, at_ms: u64) {
 /// What a message of the agent is to the machine.
 fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
     match message.kind() {
+        Kind::Request { id, method } if method == "craft/drainMidTurnQueue" => {
+            let is_ours = message.session_id().is_none_or(|named| named == state.agent.id || named == live.id);
+            let prompt_id = message.params().and_then(|params| acp::string_at(params, &["promptId"]));
+            Some(Input::Drain(Drain { agent_request: id.clone(), prompt_id, is_ours }))
+        }
         Kind::Request { id, method } => {
             let asked =
                 (method == "session/request_permission").then(|| incoming::ask(id, message.params()?)).flatten();

@@ -177,6 +177,7 @@ impl Live {
                 outgoing::replace_agent(number, &self.id, &self.workspace_cwd, prompt_id)
             }
             Tell::Ruling(ruling) => outgoing::ruling(ruling),
+            Tell::Drained { agent_request, said, queued } => outgoing::drained(agent_request, said, *queued),
             Tell::Unsupported { agent_request, method } => outgoing::unsupported(agent_request, method),
             Tell::Close(origin) => outgoing::close(*origin),
         };

@@ -14,8 +14,8 @@ use crate::effect::Reply;
 use crate::input::Input;
 use crate::limits::SUBSCRIBER_FRAMES_DEFAULT;
 use crate::{
-    AdmitError, Announcement, Ended, NotOpen, PendingPrompt, Prompt, Receipt, Status, Title, TurnView, Vote,
-    VoteOutcome, Voter,
+    AdmitError, Announcement, Ended, NotOpen, PendingPrompt, Prompt, Receipt, Status, Steered, SteeringView, Title,
+    TurnView, Vote, VoteOutcome, Voter,
 };
 
 /// A live session. Clones are the same session; it stays readable while it is being closed.
@@ -152,6 +152,28 @@ impl Session {
             Some(Reply::NotAdmitted(error)) => Err(error),
             _ => Err(AdmitError::Gone),
         }
+    }
+
+    /// Says something into the running turn. What its agent does not ask for becomes a prompt under the id of the message.
+    ///
+    /// # Errors
+    /// See [`AdmitError`]; nothing has happened then.
+    pub fn steer(&self, mut message: Prompt) -> Result<Steered, AdmitError> {
+        let prompt_id = message.prompt_id.take().unwrap_or_else(|| Uuid::new_v4().to_string());
+        let reply = self.live.step(|state| {
+            let receipt = Receipt { prompt_id, last_event_id: state.bus.tip(), event_epoch: self.live.epoch.clone() };
+            Input::Steer { prompt: message, receipt }
+        });
+        match reply {
+            Some(Reply::Steered(steered)) => Ok(steered),
+            Some(Reply::NotAdmitted(error)) => Err(error),
+            _ => Err(AdmitError::Gone),
+        }
+    }
+
+    /// What was said into the running turn, and what became of earlier messages.
+    pub fn steering(&self) -> SteeringView {
+        self.live.state.lock().machine.steering()
     }
 
     /// Cancels the running prompt, if there is one and no other is named. Prompts that wait go on.

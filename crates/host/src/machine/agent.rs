@@ -65,6 +65,7 @@ impl Machine {
             return self.tell_agent(wire::not_served(id, "too many requests are open"));
         }
         self.asked.insert(id.clone(), permission);
+        self.note_drain(id, message);
         self.tell_daemon(line_of(message));
     }
 

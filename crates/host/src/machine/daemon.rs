@@ -20,6 +20,7 @@ impl Machine {
                 let orphaned = id.as_ref().is_some_and(|id| self.orphaned.remove(id));
                 if let Some(id) = id.as_ref().filter(|_| !orphaned) {
                     self.asked.remove(id);
+                    self.record_drained(id, message);
                 }
                 if !orphaned {
                     self.tell_agent(line_of(message));

@@ -8,6 +8,7 @@ mod properties;
 mod replacing;
 mod restoring;
 mod rewinding;
+mod steering;
 
 use acp::{Kind, Outcome};
 

@@ -60,6 +60,7 @@ fn shown_part(part: &Value) -> String {
 pub(crate) fn shown(record: &Body) -> String {
     match record {
         Body::User { prompt_id, .. } => format!("U({})", prompt_id.as_deref().unwrap()),
+        Body::MidTurn { .. } => "M".to_owned(),
         Body::Assistant { parts, .. } => format!("A({})", parts.iter().map(shown_part).collect::<Vec<_>>().join(" ")),
         Body::ToolResult { call_id, status, .. } => {
             let mark = match status.as_str() {

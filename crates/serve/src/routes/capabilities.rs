@@ -25,6 +25,8 @@ const TAGS: &[&str] = &[
     "session_prompt",
     "prompt_id_override",
     "session_turn_status",
+    "session_mid_turn_message_mutation",
+    "session_mid_turn_message_query",
     "session_cancel",
     "session_events",
     "slow_client_warning",

@@ -21,4 +21,5 @@ pub(crate) mod sessions;
 pub(crate) mod shelf;
 pub(crate) mod transcript;
 pub(crate) mod shell;
+pub(crate) mod steering;
 pub(crate) mod turns;

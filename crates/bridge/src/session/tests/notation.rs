@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `admit A`, `admit A 300`, `admit A run 300`, `admit A 300 200` | a prompt is submitted, with a deadline in ms, a run deadline, both |
 //! | `retry A` | a prompt is submitted as the repetition of a failed one |
+//! | `steer A` | a client says something into the running turn |
+//! | `drain`, `drain A`, `drain foreign` | the agent asks for it; for the turn of A; for another session |
 //! | `cancel`, `remove A` | a client cancels, or removes |
 //! | `settle A end_turn` | the agent answers A; `settle ? …` whatever it holds |
 //! | `host A completed end_turn` | the same with the host's stamp |
@@ -36,6 +38,8 @@ use crate::limits::Timeouts;
 use crate::outcome::{Answer, HostWord};
 use crate::prompt::{Prompt, Receipt};
 use crate::session::Session;
+use crate::session::steering::{Drain, Said};
+use crate::steering::Steered;
 use crate::succession::Succession;
 use crate::{
     AdmitError, Announcement, Deadline, Decision, HoldError, InputWritten, Mediation, NotOpen, Reason, Resolution,
@@ -118,6 +122,13 @@ impl Play {
             }
             ["admit", id, ms] => admit(id, Prompt { deadline_ms: ms.parse().ok(), ..Prompt::default() }),
             ["retry", id] => admit(id, Prompt { retry: true, ..Prompt::default() }),
+            ["steer", id] => match admit(id, Prompt::default()) {
+                Input::Admit { prompt, receipt } => Input::Steer { prompt, receipt },
+                input => input,
+            },
+            ["drain"] => drain(None, true),
+            ["drain", "foreign"] => drain(None, false),
+            ["drain", id] => drain(Some(id), true),
             ["cancel"] => Input::Cancel { prompt_id: None, by: Some("client".into()) },
             ["cancel", id] => Input::Cancel { prompt_id: Some(id.to_owned()), by: Some("client".into()) },
             ["remove", id] => Input::Remove { prompt_id: named(id), by: None },
@@ -168,6 +179,10 @@ fn admit(id: &str, prompt: Prompt) -> Input {
     let prompt = Prompt { content: format!("[{id:?}]"), text: id.to_owned(), ..prompt };
     let receipt = Receipt { prompt_id: id.to_owned(), last_event_id: 0, event_epoch: "epoch".to_owned() };
     Input::Admit { prompt, receipt }
+}
+
+fn drain(prompt_id: Option<&str>, is_ours: bool) -> Input {
+    Input::Drain(Drain { agent_request: RequestId::from(9), prompt_id: prompt_id.map(str::to_owned), is_ours })
 }
 
 fn answer(stop_reason: &str, host: Option<HostWord>, agent_stop_reason: Option<&str>) -> Answer {
@@ -266,6 +281,8 @@ fn reply_word(reply: &Reply) -> String {
         Reply::NotHeld(HoldError::Gone) => "gone".to_owned(),
         Reply::NotHeld(HoldError::Busy) => "busy".to_owned(),
         Reply::Held { at_ms } => format!("held {at_ms}"),
+        Reply::Steered(Steered::Accepted(receipt)) => format!("steered {}", receipt.prompt_id),
+        Reply::Steered(Steered::Idle) => "idle".to_owned(),
         Reply::Done => "ok".to_owned(),
         Reply::Removed(removed) => format!("removed {removed}"),
         Reply::Voted(VoteOutcome::Recorded) => "voted".to_owned(),
@@ -286,6 +303,7 @@ fn event_word(event: &Event) -> String {
         News::PendingStarted { .. } => format!("started{about}"),
         News::PendingCompleted { removed: true } => format!("taken{about}"),
         News::PendingCompleted { removed: false } => format!("left{about}"),
+        News::MidTurnInjected { said } => format!("injected {}{about}", ids(said)),
         News::PromptCancelled { forward_failed: true } => format!("refused{about}"),
         News::PromptCancelled { forward_failed: false } => format!("cancel{about}"),
         News::TurnComplete { stop_reason, .. } => format!("complete{about} {stop_reason}"),
@@ -312,6 +330,12 @@ fn event_word(event: &Event) -> String {
     }
 }
 
+/// The ids of messages, or a dash where there are none.
+fn ids(said: &[Said]) -> String {
+    let ids: Vec<&str> = said.iter().map(|said| said.id.as_str()).collect();
+    if ids.is_empty() { "-".to_owned() } else { ids.join("+") }
+}
+
 fn tell_word(tell: &Tell) -> String {
     match tell {
         Tell::Prompt { prompt_id, .. } => format!("prompt {prompt_id}"),
@@ -320,6 +344,9 @@ fn tell_word(tell: &Tell) -> String {
         Tell::Ruling(ruling) => {
             let id = ruling.agent_request.as_raw().trim_matches('"');
             format!("ruling {id} {}", ruling.option.as_deref().unwrap_or("cancelled"))
+        }
+        Tell::Drained { said, queued, .. } => {
+            format!("drained {}{}", ids(said), if *queued { " and more" } else { "" })
         }
         Tell::Unsupported { method, .. } => format!("unsupported {method}"),
         Tell::Close(origin) => format!("close {}", origin.code()),

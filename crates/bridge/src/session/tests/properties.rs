@@ -8,6 +8,7 @@ use super::notation::{Play, word};
 use crate::effect::{Effect, Reply, Tell};
 use crate::event::News;
 use crate::limits::OVERLAY_PROMPTS_MAX;
+use crate::steering::Steered;
 use crate::{AdmitError, FlushOrigin, NotOpen, Terminal};
 
 /// A small account of what ought to be so, kept from the outside.
@@ -24,6 +25,12 @@ pub(super) struct Model {
     /// Outcomes as they were published: state and detail.
     pub(super) published: BTreeMap<String, String>,
     pub(super) receipts: Vec<String>,
+    /// Messages into the running turn that wait, oldest first.
+    said: VecDeque<String>,
+    /// Messages that were ever accepted, taken by the agent or a client, and promoted.
+    accepted: BTreeSet<String>,
+    taken: BTreeSet<String>,
+    promoted: BTreeSet<String>,
     /// The host was asked for another agent and has not answered.
     replacing: bool,
     /// Somebody changes what the agent remembers.
@@ -63,6 +70,13 @@ impl Model {
                 self.held = None;
             }
         }
+        if let Some(id) = statement.strip_prefix("remove ")
+            && let Some(place) = self.said.iter().position(|said| said == id)
+            && !self.ending
+        {
+            self.said.remove(place);
+            self.taken.insert(id.to_owned());
+        }
         self.held_still &= statement != "release";
         if statement == "rewound" && self.held_still {
             self.taken_back.extend(self.recorded.keys().cloned());
@@ -77,14 +91,41 @@ impl Model {
         self.floor_ms = at_ms;
     }
 
+    /// A prompt goes on record; one that was said into a turn as the oldest of those, when that turn is over.
+    fn admitted(&mut self, prompt_id: &str) {
+        let was_said = self.said.iter().position(|id| id == prompt_id);
+        assert!(was_said.is_some() || !self.ending, "{prompt_id} admitted at the end");
+        assert!(!self.receipts.iter().any(|id| id == prompt_id), "{prompt_id} admitted twice");
+        let Some(place) = was_said else { return };
+        assert_eq!(place, 0, "{prompt_id} becomes a prompt before an older message");
+        assert!(self.held.is_none() || self.ending, "{prompt_id} becomes a prompt while its turn runs");
+        self.said.pop_front();
+        // Its receipt was given when it was accepted.
+        self.receipts.push(prompt_id.to_owned());
+        self.promoted.insert(prompt_id.to_owned());
+    }
+
+    /// A message is accepted; one that was said before is not said again.
+    fn accepted(&mut self, id: &str) {
+        if self.accepted.insert(id.to_owned()) && !self.receipts.iter().any(|receipt| receipt == id) {
+            assert!(self.held.is_some() && !self.ending, "{id} accepted without a turn");
+            self.said.push_back(id.to_owned());
+        }
+    }
+
+    /// The agent takes a message.
+    fn taken(&mut self, id: &str) {
+        assert_eq!(self.said.pop_front().as_deref(), Some(id), "taken in another order, or twice");
+        assert!(self.taken.insert(id.to_owned()), "{id} taken twice");
+    }
+
     pub(super) fn take(&mut self, effect: Effect) {
         let only_an_answer = matches!(effect, Effect::Reply(_)) || !self.forgotten;
         assert!(only_an_answer, "nothing follows the end: {}", word(&effect));
         match &effect {
             Effect::RecordAdmission { prompt_id, at_ms } => {
                 self.dated(*at_ms);
-                assert!(!self.ending, "{prompt_id} admitted at the end");
-                assert!(!self.receipts.contains(&prompt_id.to_string()), "{prompt_id} admitted twice");
+                self.admitted(prompt_id);
                 self.waiting.push_back(prompt_id.to_string());
             }
             Effect::Reply(Reply::Admitted(receipt)) => {
@@ -143,6 +184,8 @@ impl Model {
             Effect::Tell(Tell::Close(FlushOrigin::ChannelClosed)) => self.ending = true,
             Effect::EndStreams => self.streams_ended = true,
             Effect::Forget => self.forgotten = true,
+            Effect::Reply(Reply::Steered(Steered::Accepted(receipt))) => self.accepted(&receipt.prompt_id),
+            Effect::Tell(Tell::Drained { said, .. }) => said.iter().for_each(|said| self.taken(&said.id)),
             Effect::Tell(_) | Effect::Reply(_) => {}
         }
         self.log.push(effect);
@@ -153,7 +196,11 @@ impl Model {
         let session = &play.session;
         let unfinished = self.receipts.iter().filter(|id| !self.recorded.contains_key(*id)).count();
         assert_eq!(session.unfinished(), unfinished);
-        assert!(unfinished <= 5);
+        assert!(unfinished + self.said.len() <= 5);
+        let said: Vec<_> = session.steering().waiting.into_iter().map(|(id, _)| id).collect();
+        assert!(said.iter().eq(self.said.iter()), "{said:?} {:?}", self.said);
+        let turn_runs = session.turn.is_some();
+        assert!(said.is_empty() || turn_runs, "words for a turn that is over");
         assert_eq!(self.recorded.len(), self.published.len(), "what is recorded is published");
         // Older ones may have left the overlay.
         for id in self.receipts.iter().rev().take(OVERLAY_PROMPTS_MAX - 10) {
@@ -191,6 +238,8 @@ fn statement() -> impl Strategy<Value = String> {
         1 => (id(), 0u64..2_000).prop_map(|(id, ms)| format!("admit {id} run {ms}")),
         1 => id().prop_map(|id| format!("retry {id}")),
         6 => fixed(&["settle ? end_turn", "settle ? cancelled", "fail ?", "host ? completed end_turn", "hostfail ?"]),
+        5 => id().prop_map(|id| format!("steer {id}")),
+        3 => fixed(&["drain", "drain", "drain A", "drain foreign"]),
         2 => id().prop_map(|id| format!("settle {id} end_turn")),
         3 => id().prop_map(|id| format!("remove {id}")),
         3 => fixed(&["cancel", "say hi", "call c", "done c", "remove ?"]),
@@ -228,7 +277,9 @@ proptest! {
         let model = play(&script);
         prop_assert!(model.forgotten, "the session is over in the end");
         prop_assert!(model.receipts.iter().all(|id| model.recorded.contains_key(id)), "each prompt has its one outcome");
-        prop_assert_eq!(model.count("receipt"), model.receipts.len());
+        prop_assert_eq!(model.count("receipt"), model.receipts.len() - model.promoted.len());
+        prop_assert!(model.said.is_empty(), "each message has left");
+        prop_assert!(model.taken.is_disjoint(&model.promoted), "each message left by one door");
         prop_assert_eq!(model.count("ask"), model.count("resolved"), "each request is resolved once");
         prop_assert!(model.count("> cancel") <= model.count("> prompt"), "a turn hears of its cancel once");
         prop_assert_eq!(model.count("closed") + model.count("died"), 1, "the session says once that it is over");
@@ -261,7 +312,7 @@ proptest! {
         let mut play = Play::new();
         for statement in &script {
             let replies = play.act(statement).into_iter().filter(|effect| matches!(effect, Effect::Reply(_))).count();
-            let asks = ["admit", "retry", "remove", "vote", "cancel", "hold", "close", "kill"];
+            let asks = ["admit", "steer", "retry", "remove", "vote", "cancel", "hold", "close", "kill"];
             let expected = asks.iter().any(|verb| statement.starts_with(verb));
             prop_assert_eq!(replies, usize::from(expected), "{}", statement);
         }

@@ -11,8 +11,8 @@
 
 mod agent;
 mod clock;
-mod dismiss;
 mod command;
+mod dismiss;
 mod exit;
 mod file_limit;
 mod incoming;

@@ -19,7 +19,7 @@ pub(crate) mod rewind;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod shelf;
-pub(crate) mod transcript;
 pub(crate) mod shell;
 pub(crate) mod steering;
+pub(crate) mod transcript;
 pub(crate) mod turns;

@@ -5,6 +5,7 @@ Its own daemon is the peer: see interop."""
 import os
 import signal
 
+import asides
 import cancels
 import flows
 import interop
@@ -109,5 +110,5 @@ OWN = [
 ]
 
 if __name__ == "__main__":
-    own = [(title, on_a_stage(Qwen, flow)) for title, flow in flows.ALL + OWN]
+    own = [(title, on_a_stage(Qwen, flow)) for title, flow in flows.ALL + OWN + asides.ALL]
     run("qwen", own + [(title, on_a_stage(agent, flow)) for title, agent, flow in cancels.ALL + interop.ALL])

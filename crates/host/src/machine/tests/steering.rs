@@ -22,7 +22,7 @@ fn nothing_taken_or_taken_for_another_session_leaves_no_record() {
     world.agent(ASK);
     let nothing = r#"{"id":"d","result":{"messages":[],"items":[]}}"#;
     assert!(world.daemon(nothing).starts_with("agent< "));
-    world.agent(&ASK.replace("ses", "sub"));
+    world.agent(&ASK.replace(r#""ses""#, r#""sub""#));
     assert!(world.daemon(SAID).starts_with("agent< "));
     world.agent(r#"{"id":"d","method":"x/y","params":{"sessionId":"ses"}}"#);
     assert!(world.daemon(SAID).starts_with("agent< "));

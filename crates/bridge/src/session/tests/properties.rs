@@ -98,7 +98,9 @@ impl Model {
         assert!(!self.receipts.iter().any(|id| id == prompt_id), "{prompt_id} admitted twice");
         let Some(place) = was_said else { return };
         assert_eq!(place, 0, "{prompt_id} becomes a prompt before an older message");
-        assert!(self.held.is_none() || self.ending, "{prompt_id} becomes a prompt while its turn runs");
+        // A host that does not answer is given up, and only then says the session that it ends.
+        let is_over = self.held.is_none() || self.ending || self.replacing;
+        assert!(is_over, "{prompt_id} becomes a prompt while its turn runs");
         self.said.pop_front();
         // Its receipt was given when it was accepted.
         self.receipts.push(prompt_id.to_owned());

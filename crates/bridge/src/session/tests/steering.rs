@@ -38,7 +38,7 @@ fn without_a_turn_that_somebody_waits_for_nothing_is_accepted() {
     check(&[
         ("steer m", "idle"),
         ("admit A 300", "record A, receipt A, echo A, > prompt A"),
-        ("cancel", "wish A, cancel A, > cancel"),
+        ("cancel", "wish A, cancel A, > cancel, ok"),
         ("steer m", "idle"),
         ("drain", "> drained -"),
         ("settle A cancelled", "record A cancelled, complete A cancelled"),
@@ -51,7 +51,7 @@ fn a_turn_that_is_to_stop_is_told_nothing_more_and_its_words_become_prompts() {
     check(&[
         ("admit A", "record A, receipt A, echo A, > prompt A"),
         ("steer m", "steered m, added m"),
-        ("cancel", "wish A, cancel A, > cancel"),
+        ("cancel", "wish A, cancel A, > cancel, ok"),
         ("drain", "> drained -"),
         ("settle A end_turn", "record A cancelled, complete A cancelled, record m, started m, echo m, > prompt m"),
     ]);

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod arrows;
-mod branching;
 mod asides;
+mod branching;
 mod commands;
 mod explain;
 mod explain_faults;

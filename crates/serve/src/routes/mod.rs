@@ -2,8 +2,8 @@
 //! about prompts itself.
 
 pub(crate) mod acp;
-pub(crate) mod branch;
 pub(crate) mod aside;
+pub(crate) mod branch;
 pub(crate) mod capabilities;
 pub(crate) mod context;
 pub(crate) mod events;

@@ -68,6 +68,14 @@ impl SessionLock {
     /// Takes the lock at `path` (`<session id>.lock` beside the transcript) for `owner`, or says who has it. Never
     /// waits for a holder.
     pub fn acquire(path: &Path, owner: &Owner) -> Result<Self, LockError> {
+        Self::acquire_through(path, owner, open)
+    }
+
+    fn acquire_through(
+        path: &Path,
+        owner: &Owner,
+        mut open: impl FnMut(&Path) -> io::Result<File>,
+    ) -> Result<Self, LockError> {
         let failed = |cause| LockError::Io { path: path.to_owned(), cause };
         for _ in 0..RETIRED_TRIES {
             let mut file = open(path).map_err(failed)?;
@@ -312,6 +320,24 @@ mod tests {
         assert!(!path.exists());
         let _held = SessionLock::acquire(&path, &SECOND).unwrap();
         assert!(matches!(SessionLock::acquire(&path, &FIRST), Err(LockError::Held { .. })));
+    }
+
+    #[test]
+    fn a_lock_that_was_retired_between_its_opening_and_its_locking_is_taken_anew() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("s.lock");
+        for comes_again in [false, true] {
+            let mut stale = Some(open(&path).unwrap());
+            SessionLock::acquire(&path, &FIRST).unwrap().retire(&path).unwrap();
+            if comes_again {
+                open(&path).unwrap();
+            }
+            let held = SessionLock::acquire_through(&path, &SECOND, |path| stale.take().map_or_else(|| open(path), Ok));
+            let held = held.unwrap();
+            assert_eq!(content(&path), "{\"pid\":8,\"startedAt\":9}\n", "the name stands in the file that others see");
+            assert!(matches!(SessionLock::acquire(&path, &FIRST), Err(LockError::Held { .. })));
+            drop(held);
+        }
     }
 
     #[test]

@@ -42,6 +42,8 @@ fn tree(folder: &Path) -> Tree {
 struct Store {
     folder: tempfile::TempDir,
     layout: Layout,
+    /// Only where two copies are there from the beginning may they be made one.
+    resolve: bool,
 }
 
 fn record(session: &str, uuid: &str) -> String {
@@ -57,12 +59,12 @@ impl Store {
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
         let layout = Layout::new(folder.path(), Path::new("/ws"));
-        Self { folder, layout }
+        Self { folder, layout, resolve: false }
     }
 
     /// `kind` names the state that it begins with.
     fn begun(kind: &str) -> Self {
-        let store = Self::new();
+        let store = Self { resolve: kind == "both", ..Self::new() };
         // Others, whose ids are a beginning of this one's, or the other way round.
         for other in ["s", "s11", "s1.x"] {
             store.session(Place::Active, other, "o");
@@ -128,8 +130,8 @@ impl Store {
             Files { layout: &self.layout, workspace: Path::new("/ws"), session: SESSION, is_synced: false, pace };
         let chosen = Chosen::new(self.layout.clone(), Durability::Process);
         match act {
-            Archive => files.archive(true),
-            Unarchive => files.unarchive(true),
+            Archive => files.archive(self.resolve),
+            Unarchive => files.unarchive(self.resolve),
             Delete => files.delete(&|| {
                 pace()?;
                 chosen.release(SESSION)

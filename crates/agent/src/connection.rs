@@ -160,6 +160,11 @@ impl Connection {
             "session/load" => self.load(params).await,
             "session/resume" => self.resume(params),
             FORK_BEFORE => self.fork_before(params),
+            "session/set_mode" => self.set_mode(params).await,
+            "session/set_model" => {
+                let model = string_at(params, &["modelId"]).unwrap_or_default();
+                self.state().sessions.get(&session_id(params)?)?.settings.set_model(&model).map(|()| json!({}))
+            }
             "session/list" => Ok(self.list(params)),
             "session/close" => {
                 let id = session_id(params)?;
@@ -189,28 +194,44 @@ impl Connection {
         let cwd = string_at(params, &["cwd"]).map(PathBuf::from).filter(|cwd| cwd.is_absolute());
         let cwd = cwd.ok_or_else(|| RpcError::new(INVALID_PARAMS, "cwd must be an absolute path"))?;
         let id = self.state().sessions.make(cwd)?;
-        Ok(json!(NewSessionResponse::new(id)))
+        let state = self.state().sessions.get(&id)?.settings.state();
+        Ok(with(state, &json!(NewSessionResponse::new(id))))
+    }
+
+    /// Says what it is set to before the answer, as the protocol has it.
+    async fn set_mode(&self, params: &str) -> Result<Value, RpcError> {
+        let (id, mode) = (session_id(params)?, string_at(params, &["modeId"]).unwrap_or_default());
+        self.state().sessions.get(&id)?.settings.set_mode(&mode)?;
+        let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": mode});
+        self.out.say(compose::notification("session/update", &json!({"sessionId": id, "update": update}))).await;
+        Ok(json!({}))
     }
 
     /// Says the whole history again before the answer, as the protocol has it.
     async fn load(&self, params: &str) -> Result<Value, RpcError> {
         let id = session_id(params)?;
-        let lines = self.state().sessions.get(&id)?.history.lines();
+        let (lines, state) = {
+            let mut state = self.state();
+            let session = state.sessions.get(&id)?;
+            (session.history.lines(), session.settings.state())
+        };
         for line in lines {
             self.out.say(line).await;
         }
-        Ok(json!({}))
+        Ok(state)
     }
 
     fn resume(&self, params: &str) -> Result<Value, RpcError> {
-        self.state().sessions.get(&session_id(params)?).map(|_| json!({}))
+        self.state().sessions.get(&session_id(params)?).map(|session| session.settings.state())
     }
 
     fn fork_before(&self, params: &str) -> Result<Value, RpcError> {
         let prompt_id = string_at(params, &["promptId"]);
         let prompt_id = prompt_id.ok_or_else(|| RpcError::new(INVALID_PARAMS, "promptId is missing"))?;
-        let id = self.state().sessions.fork_before(&session_id(params)?, &prompt_id)?;
-        Ok(json!(NewSessionResponse::new(id)))
+        let mut state = self.state();
+        let id = state.sessions.fork_before(&session_id(params)?, &prompt_id)?;
+        let settings = state.sessions.get(&id)?.settings.state();
+        Ok(with(settings, &json!(NewSessionResponse::new(id))))
     }
 
     fn list(&self, params: &str) -> Value {
@@ -281,6 +302,14 @@ fn introduction() -> InitializeResponse {
     InitializeResponse::new(ProtocolVersion::V1).agent_capabilities(capabilities).agent_info(
         Implementation::new("turnd-agent", env!("CARGO_PKG_VERSION")).title("turnd's scripted agent".to_owned()),
     )
+}
+
+/// The members of both objects.
+fn with(mut object: Value, more: &Value) -> Value {
+    if let (Some(object), Some(more)) = (object.as_object_mut(), more.as_object()) {
+        object.extend(more.clone());
+    }
+    object
 }
 
 fn session_id(params: &str) -> Result<String, RpcError> {

@@ -20,6 +20,7 @@ mod prompt;
 mod run;
 mod script;
 mod session;
+mod settings;
 mod turn;
 
 pub use options::{AgentOptions, Journal};

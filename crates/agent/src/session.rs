@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::limits::{HISTORY_BYTES_MAX, SESSIONS_MAX};
 use crate::permission::Standing;
+use crate::settings::Settings;
 
 /// What ACP calls a resource that is not there.
 const RESOURCE_NOT_FOUND: i64 = -32002;
@@ -29,6 +30,8 @@ pub(crate) struct Session {
     pub(crate) cwd: PathBuf,
     /// Lines to say again when the session is loaded.
     pub(crate) history: History,
+    /// What it is set to.
+    pub(crate) settings: Settings,
     /// What an "always" has settled.
     pub(crate) standing: Option<Standing>,
     /// Tool calls so far, which numbers the next.
@@ -92,14 +95,15 @@ impl Sessions {
         if source.running.is_some() {
             return Err(RpcError::new(INVALID_REQUEST, "a prompt is running"));
         }
-        let (cwd, history) = (source.cwd.clone(), source.history.before(prompt_id));
+        let (cwd, settings, history) = (source.cwd.clone(), source.settings, source.history.before(prompt_id));
         let lines = history.ok_or_else(|| RpcError::new(RESOURCE_NOT_FOUND, format!("no prompt {prompt_id:?}")))?;
         let made = self.make(cwd)?;
         let mut history = History::default();
         for Said { line, begins } in lines {
             history.say(Said { line: renamed(&line, &made), begins });
         }
-        self.get(&made)?.history = history;
+        let session = self.get(&made)?;
+        (session.history, session.settings) = (history, settings);
         Ok(made)
     }
 
@@ -121,6 +125,7 @@ impl Session {
     fn new(cwd: PathBuf) -> Self {
         Self {
             cwd,
+            settings: Settings::default(),
             history: History::default(),
             standing: None,
             calls: 0,

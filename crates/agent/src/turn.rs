@@ -121,7 +121,8 @@ impl Turn {
 
     /// Whether a tool call may run, by what was settled before or by asking now.
     pub(crate) async fn permit(&mut self, call: ToolCallUpdate) -> Result<Decision, Cancelled> {
-        let standing = self.connection.with_session(&self.session_id, |session| session.standing);
+        let standing =
+            self.connection.with_session(&self.session_id, |session| session.settings.decision().or(session.standing));
         if let Some(decision) = standing.flatten() {
             return Ok(decision);
         }

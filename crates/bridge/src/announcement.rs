@@ -2,6 +2,7 @@
 
 use crate::Title;
 use crate::json::Object;
+use crate::settings::Switched;
 
 /// A change of the session, for its readers (wire specification, section 11).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +50,30 @@ pub enum Announcement {
         /// Whether the daemon ended it.
         aborted: bool,
     },
+    /// The agent asks before it acts at other times than before.
+    ApprovalModeChanged {
+        /// The mode it had, and the one it has.
+        switched: Switched,
+    },
+    /// The agent uses this model.
+    ModelSwitched {
+        /// Its name for it.
+        model_id: String,
+    },
+    /// The agent does not use the model that a client asked for, or nobody knows whether it does.
+    ModelSwitchFailed {
+        /// The model.
+        requested: String,
+        /// Why, for people.
+        error: String,
+    },
+    /// A setting that the agent keeps, beyond this session.
+    SettingsChanged {
+        /// Its name.
+        key: String,
+        /// What it is now.
+        value: String,
+    },
 }
 
 impl Announcement {
@@ -58,8 +83,7 @@ impl Announcement {
             Self::MetadataUpdated { display_name, title_source } => {
                 Some(Title { text: display_name.clone(), source: title_source.clone() })
             }
-            Self::SessionRewound { .. } => None,
-            Self::ShellCommand { .. } | Self::ShellOutput { .. } | Self::ShellResult { .. } => None,
+            _ => None,
         }
     }
 
@@ -71,6 +95,10 @@ impl Announcement {
             Self::ShellCommand { .. } => "user_shell_command",
             Self::ShellOutput { .. } => "session_update",
             Self::ShellResult { .. } => "user_shell_result",
+            Self::ApprovalModeChanged { .. } => "approval_mode_changed",
+            Self::ModelSwitched { .. } => "model_switched",
+            Self::ModelSwitchFailed { .. } => "model_switch_failed",
+            Self::SettingsChanged { .. } => "settings_changed",
         }
     }
 
@@ -94,6 +122,17 @@ impl Announcement {
                 .raw("signal", &number_or_null(*signal))
                 .raw("aborted", if *aborted { "true" } else { "false" })
                 .finish(),
+            // The clients that know the event insist on both words.
+            Self::ApprovalModeChanged { switched: Switched { previous, next } } => session
+                .text("previous", previous.as_deref().unwrap_or_default())
+                .text("next", next)
+                .raw("persisted", "false")
+                .finish(),
+            Self::ModelSwitched { model_id } => session.text("modelId", model_id).finish(),
+            Self::ModelSwitchFailed { requested, error } => {
+                session.text("requestedModelId", requested).text("error", error).finish()
+            }
+            Self::SettingsChanged { key, value } => Object::new().text("key", key).text("value", value).finish(),
         }
     }
 }

@@ -1,14 +1,15 @@
 //! What a client that joins late has to know: said once by the agent, at odd times.
 
-use crate::Title;
 use crate::incoming::{StateKind, Update};
 use crate::limits::LATEST_UPDATE_BYTES_MAX;
+use crate::{Source, Title};
 
 /// The newest update of each kind that is state.
 #[derive(Debug, Default)]
 pub(crate) struct Latest {
     updates: Vec<(StateKind, String)>,
     title: Option<Title>,
+    source: Option<Source>,
 }
 
 impl Latest {
@@ -39,6 +40,15 @@ impl Latest {
 
     pub(crate) fn title(&self) -> Option<&Title> {
         self.title.as_ref()
+    }
+
+    /// The session comes from there.
+    pub(crate) fn originate(&mut self, source: Source) {
+        self.source = Some(source);
+    }
+
+    pub(crate) fn source(&self) -> Option<&Source> {
+        self.source.as_ref()
     }
 
     /// Raw JSON texts, in the order in which they came.

@@ -39,8 +39,10 @@ mod queue;
 mod recording;
 mod resolution;
 mod session;
+mod settings;
 mod shell;
 mod sink;
+mod source;
 mod status;
 mod steering;
 mod succession;
@@ -64,11 +66,13 @@ pub use policy::{Forbidden, Mediation, Policy, Voter};
 pub use prompt::{AdmitError, LivePrompt, NotOpen, PendingPrompt, Prompt, PromptState, Receipt, Waiting};
 pub use recording::Recording;
 pub use resolution::{Decision, Reason, Resolution};
+pub use settings::{Setting, Switched, Way};
 pub use shell::{
-    AskError, Bridge, CloseError, Detached, Generation, Heard, Held, Kind, OpenError, OpenSession, Opened, Options,
-    Session, Streams, Subscribe, SubscribeError, Subscription,
+    AskError, Bridge, Change, Changed, CloseError, Detached, Generation, Heard, Held, Kind, OpenError, OpenSession,
+    Opened, Options, Question, Session, Streams, Subscribe, SubscribeError, Subscription,
 };
 pub use sink::{Admission, Ending, PromptLedger, Wish};
+pub use source::Source;
 pub use status::{Status, TurnError};
 pub use steering::{Steered, SteeringView};
 pub use terminal::{FlushOrigin, InputWritten, Terminal};

@@ -10,6 +10,7 @@ mod live;
 mod open;
 mod outbox;
 mod session;
+mod settings;
 mod subscription;
 mod tasks;
 
@@ -19,4 +20,5 @@ pub use generation::{Generation, Heard};
 pub use hold::Held;
 pub use open::{Kind, OpenError, OpenSession, Opened, Streams};
 pub use session::{CloseError, Detached, Session};
+pub use settings::{Change, Changed, Question};
 pub use subscription::{Subscribe, SubscribeError, Subscription};

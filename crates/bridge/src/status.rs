@@ -1,12 +1,14 @@
 //! A session at a glance.
 
-use crate::{Background, PendingPermission, Recording, Title};
+use crate::{Background, PendingPermission, Recording, Source, Title};
 
 /// The state of a live session, for its status page and for whoever decides to close it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// What the session is called, if anybody has named it.
     pub title: Option<Title>,
+    /// Where it comes from, if anybody has said.
+    pub source: Option<Source>,
     /// When this live entry was made, epoch milliseconds.
     pub created_at_ms: u64,
     /// When a running prompt last settled, epoch milliseconds.

@@ -4,6 +4,7 @@
 //! that what must not be reordered can be read off the lists: the user record before the prompt goes to the agent, the
 //! turn's result before the answer goes to the daemon, one result for each prompt that was handed on.
 
+mod about;
 mod agent;
 mod command;
 mod daemon;
@@ -56,6 +57,13 @@ pub(crate) enum Input {
     Admitted(Result<(), String>),
     /// The agent's session is forgotten on disk and the branch taken back, or why not.
     Rewound(Result<(), NotRewound>),
+    /// A record about the session was written for this request of the daemon, or why not.
+    Recorded {
+        /// The request.
+        request: RequestId,
+        /// Whether it was written.
+        result: Result<(), String>,
+    },
     /// The agent's tree is gone and another process of it runs, or why not: then there is no agent.
     Replaced(Result<(), String>),
     /// The disk began to refuse records, or takes them again.
@@ -84,6 +92,14 @@ pub(crate) enum Effect {
     /// Append the user record of a prompt and report it as [`Input::Admitted`] before anything else happens. From here on
     /// every record is dated later than `after_ms`.
     Admit { record: Body, after_ms: u64 },
+    /// Append a record about the session and report it as [`Input::Recorded`] before anything else happens. One that cannot be
+    /// written is not held: whoever asked for it hears so.
+    Record {
+        /// The daemon's request.
+        request: RequestId,
+        /// The record.
+        record: Body,
+    },
     /// Note which session of the agent belongs to this one.
     Remember {
         /// The agent's name for the session.
@@ -167,7 +183,15 @@ enum Phase {
 #[derive(Debug)]
 enum Awaited {
     Initialize,
-    NewSession { cwd: String },
+    NewSession {
+        cwd: String,
+    },
+    /// Its model.
+    Model {
+        model: String,
+    },
+    /// One of its options.
+    Options,
 }
 
 /// The prompt that the agent has, or is about to get.
@@ -243,6 +267,7 @@ impl Machine {
             Input::AnswerLost { limit_bytes } => self.answer_lost(at_ms, limit_bytes),
             Input::Admitted(result) => self.admitted(result),
             Input::Rewound(result) => self.rewound(result),
+            Input::Recorded { request, result } => self.recorded(&request, result),
             Input::Replaced(result) => self.replaced(at_ms, result),
             Input::Recording(recording) => self.tell_daemon(wire::recording(recording)),
             Input::CommandEnded(result) => self.command_ended(result),

@@ -235,6 +235,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
                     let more = self.command_effect(&effect).map(|input| self.machine.handle(at_ms, input));
                     more.into_iter().flatten().rev().for_each(|effect| effects.push_front(effect));
                 }
+                Effect::Record { request, record } => {
+                    let journal = self.journal.as_mut();
+                    let result = journal.map_or(Ok(()), |journal| journal.admit(at_ms, 0, record));
+                    let recorded = Input::Recorded { request: request.clone(), result };
+                    effects.extend(self.machine.handle(at_ms, recorded));
+                }
                 _ => self.perform(at_ms, effect),
             }
             // The daemon hears of it before it hears what the records were about.
@@ -273,7 +279,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
                 }
             }
             // Told by `tell`, which has the machine's answer to them.
-            Effect::Admit { .. } | Effect::Rewind { .. } | Effect::RunCommand(_) | Effect::StopCommand => {}
+            Effect::Admit { .. }
+            | Effect::Rewind { .. }
+            | Effect::Record { .. }
+            | Effect::RunCommand(_)
+            | Effect::StopCommand => {}
             Effect::Remember { agent_session, cwd } => self.remember(at_ms, agent_session, cwd),
             Effect::Linger => self.timers.arm(Timer::Linger, self.linger),
             Effect::Replace => self.begin_replacement(),

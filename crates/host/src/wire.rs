@@ -17,6 +17,8 @@ pub(crate) const SESSION_NEW: &str = "session/new";
 pub(crate) const SESSION_LOAD: &str = "session/load";
 pub(crate) const SESSION_RESUME: &str = "session/resume";
 pub(crate) const SESSION_PROMPT: &str = "session/prompt";
+pub(crate) const SET_MODEL: &str = "session/set_model";
+pub(crate) const SET_OPTION: &str = "session/set_config_option";
 pub(crate) const SESSION_CANCEL: &str = "session/cancel";
 pub(crate) const SESSION_UPDATE: &str = "session/update";
 pub(crate) const REQUEST_PERMISSION: &str = "session/request_permission";
@@ -31,6 +33,8 @@ pub(crate) const REWIND: &str = "turnd/rewind";
 /// To an agent that says it can: make another session out of this one, without a prompt and all behind it.
 pub(crate) const FORK_BEFORE: &str = "turnd/session/fork_before";
 pub(crate) const SESSION_CLOSE: &str = "session/close";
+/// From the daemon: put this on record about the session.
+pub(crate) const RECORD: &str = "turnd/record";
 /// To the daemon: the agent has ended by itself.
 pub(crate) const AGENT_EXITED: &str = "turnd/agent_exited";
 /// To the daemon: the disk refuses records of the transcript, or takes them again.
@@ -87,6 +91,8 @@ pub mod code {
     pub const COMMAND_IN_PROGRESS: &str = "shell_in_progress";
     /// A command of a user cannot be started.
     pub const COMMAND_UNSTARTABLE: &str = "shell_unstartable";
+    /// What the daemon wants on record is not for this host to write.
+    pub const NOT_RECORDED: &str = "not_recorded";
     /// The agent is not replaced, since it has stopped meanwhile.
     pub const TURN_SETTLED: &str = "turn_settled";
 }
@@ -260,7 +266,31 @@ pub(crate) fn session_id(raw: &str) -> Option<String> {
 
 /// The model a session starts with, when the agent tells it.
 pub(crate) fn model(result: &str) -> Option<String> {
-    acp::string_at(result, &["models", "currentModelId"])
+    acp::string_at(result, &["models", "currentModelId"]).or_else(|| model_among_options(result))
+}
+
+/// The model that a request to set it names.
+pub(crate) fn model_id(params: &str) -> Option<String> {
+    acp::string_at(params, &["modelId"])
+}
+
+/// The model that is set, where a list of options says it.
+pub(crate) fn model_among_options(raw: &str) -> Option<String> {
+    let options = acp::lenient_value(acp::raw_at(raw, &["configOptions"])?)?;
+    let option = options.as_array()?.iter().find(|option| option["category"] == "model")?;
+    option["currentValue"].as_str().map(str::to_owned)
+}
+
+/// The update in which an agent lists its options anew.
+pub(crate) fn options_update(params: &str) -> Option<&str> {
+    let update = acp::raw_at(params, &["update"])?;
+    (acp::string_at(update, &["sessionUpdate"])? == "config_option_update").then_some(update)
+}
+
+/// The subtype and the payload of a record about the session.
+pub(crate) fn about(params: &str) -> Option<(String, Value)> {
+    let payload = acp::lenient_value(acp::raw_at(params, &["payload"])?)?;
+    Some((acp::string_at(params, &["subtype"])?, payload)).filter(|(_, payload)| payload.is_object())
 }
 
 /// The working directory that the parameters of a session name.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bridge::{Kind, Seed, Session};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::desk::{Awaited, Busy, Hold, Shared, outcome};
 use crate::history;
@@ -11,6 +11,7 @@ use crate::identity::fresh_uuid;
 use crate::open::{id_conflict, open};
 use crate::refusal::Refusal;
 use crate::tasks::{blocking, spawn};
+use crate::wanted::{Applied, NOT_AS_WANTED, Wanted};
 use crate::workspace::{Slot, Workspace};
 
 /// A session and whether it was there before.
@@ -19,13 +20,15 @@ pub(crate) struct Created {
     pub(crate) attached: bool,
     /// Dropped without being disarmed, it gives a session up that nobody knows of.
     pub(crate) unclaimed: Option<Unclaimed>,
+    /// What became of the creator's wishes; nothing yet for whoever attaches.
+    pub(crate) applied: Applied,
 }
 
 /// The default session: attached to when it lives, created otherwise.
 ///
 /// # Errors
 /// When it cannot be created.
-pub(crate) async fn shared(workspace: &Arc<Workspace>) -> Result<Created, Refusal> {
+pub(crate) async fn shared(workspace: &Arc<Workspace>, wanted: Wanted) -> Result<Created, Refusal> {
     enum Step {
         Attach(Session),
         Wait(Awaited<Session>),
@@ -44,12 +47,13 @@ pub(crate) async fn shared(workspace: &Arc<Workspace>) -> Result<Created, Refusa
         }
     })?;
     match step {
-        Step::Attach(session) => Ok(Created { session, attached: true, unclaimed: None }),
-        Step::Wait(running) => Ok(Created { session: outcome(running).await?, attached: true, unclaimed: None }),
+        Step::Attach(session) => Ok(attached(session)),
+        Step::Wait(running) => Ok(attached(outcome(running).await?)),
         Step::Lead(running, sender, slot) => {
             let leader = Arc::clone(workspace);
+            let (tell, applied) = oneshot::channel();
             spawn(async move {
-                let created = create(&leader, &fresh_uuid(), slot).await;
+                let created = create(&leader, &fresh_uuid(), slot, &wanted, tell).await;
                 leader.desk.shared(|shared| {
                     *shared = match &created {
                         Ok(session) => Shared::Live(session.id().to_owned()),
@@ -58,7 +62,7 @@ pub(crate) async fn shared(workspace: &Arc<Workspace>) -> Result<Created, Refusa
                 });
                 sender.send_replace(Some(created));
             });
-            claimed(running).await
+            claimed(running, applied).await
         }
     }
 }
@@ -67,7 +71,7 @@ pub(crate) async fn shared(workspace: &Arc<Workspace>) -> Result<Created, Refusa
 ///
 /// # Errors
 /// 409 for an id that exists, and whatever keeps the session from being created.
-pub(crate) async fn thread(workspace: &Arc<Workspace>, id: Option<String>) -> Result<Created, Refusal> {
+pub(crate) async fn thread(workspace: &Arc<Workspace>, id: Option<String>, wanted: Wanted) -> Result<Created, Refusal> {
     let hold = match &id {
         Some(id) => Some(reserve(workspace, id).await?),
         None => None,
@@ -75,12 +79,13 @@ pub(crate) async fn thread(workspace: &Arc<Workspace>, id: Option<String>) -> Re
     let slot = workspace.slot()?;
     let (sender, running) = watch::channel(None);
     let (leader, id) = (Arc::clone(workspace), id.unwrap_or_else(fresh_uuid));
+    let (tell, applied) = oneshot::channel();
     spawn(async move {
-        let created = create(&leader, &id, slot).await;
+        let created = create(&leader, &id, slot, &wanted, tell).await;
         drop(hold);
         sender.send_replace(Some(created));
     });
-    claimed(running).await
+    claimed(running, applied).await
 }
 
 /// Takes a caller's id, which must be new in memory and on disk.
@@ -106,19 +111,42 @@ async fn reserve(workspace: &Arc<Workspace>, id: &str) -> Result<Hold, Refusal> 
     }
 }
 
-async fn create(workspace: &Arc<Workspace>, id: &str, slot: Slot) -> Result<Session, Refusal> {
+/// A session that is as it is wanted. What became of the wishes that it goes on without is told to `tell`.
+async fn create(
+    workspace: &Arc<Workspace>,
+    id: &str,
+    slot: Slot,
+    wanted: &Wanted,
+    tell: oneshot::Sender<Applied>,
+) -> Result<Session, Refusal> {
     let opened = open(workspace, id, Kind::New).await?;
     // From here on it is counted as live; the bridge has the last word on the limit.
     drop(slot);
     let session = opened.activate(0, Seed::default());
     workspace.watch(&session);
-    Ok(session)
+    match wanted.apply(workspace, &session, None).await {
+        Ok(applied) => {
+            // A creator that went away does not want to know.
+            let _ = tell.send(applied);
+            Ok(session)
+        }
+        Err(refusal) => {
+            // Somebody else may be closing it, which is as good.
+            let _ = session.close(NOT_AS_WANTED, None).await;
+            Err(refusal)
+        }
+    }
 }
 
-async fn claimed(running: Awaited<Session>) -> Result<Created, Refusal> {
+fn attached(session: Session) -> Created {
+    Created { session, attached: true, unclaimed: None, applied: Applied::default() }
+}
+
+async fn claimed(running: Awaited<Session>, applied: oneshot::Receiver<Applied>) -> Result<Created, Refusal> {
     let unclaimed = Unclaimed { running: Some(running.clone()) };
     let session = outcome(running).await?;
-    Ok(Created { session, attached: false, unclaimed: Some(unclaimed) })
+    let applied = applied.await.unwrap_or_default();
+    Ok(Created { session, attached: false, unclaimed: Some(unclaimed), applied })
 }
 
 fn restoring(id: &str, action: &'static str) -> Refusal {

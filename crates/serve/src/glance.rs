@@ -32,6 +32,12 @@ pub(crate) fn status(session_id: &str, workspace: &str, status: &Status) -> Valu
         body["displayName"] = title.text.as_str().into();
         body["titleSource"] = title.source.as_str().into();
     }
+    if let Some(source) = &status.source {
+        body["sourceType"] = source.kind.as_str().into();
+        if let Some(id) = &source.id {
+            body["sourceId"] = id.as_str().into();
+        }
+    }
     if let Some(error) = &status.turn_error {
         body["turnError"] = json!({ "message": error.message });
         if let Some(code) = &error.code {

@@ -62,6 +62,15 @@ pub const BRANCH_NAME_CHARS_MAX: usize = 240;
 /// Transcripts in which a name for a branch is looked for, those that were written to last: some hundredths of a second.
 pub const TITLES_READ_MAX: usize = 256;
 
+/// How long an agent may take to answer that it is set to something, in milliseconds: some ask their provider first.
+pub const SETTING_TIMEOUT_MS: u64 = 60_000;
+
+/// Characters of a session's name (wire rules, section 13.7).
+pub const NAME_CHARS_MAX: usize = 256;
+
+/// Characters of the name of a session's source, beside its type.
+pub const SOURCE_ID_CHARS_MAX: usize = 256;
+
 /// Longest deadline a caller may ask for, in milliseconds: a whole number to every client that counts in doubles.
 pub const DEADLINE_MS_MAX: u64 = 9_000_000_000_000_000;
 

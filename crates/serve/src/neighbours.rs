@@ -40,6 +40,7 @@ pub(crate) mod tests {
     use crate::hosts::ProcessStarter;
     use crate::limits::Limits;
     use crate::options::{Durability, Mode, ServeOptions};
+    use crate::wanted::Wanted;
     use crate::{create, restore};
 
     /// Options that fit a test without hosts.
@@ -91,7 +92,7 @@ pub(crate) mod tests {
         let request = || RestoreRequest { action: Action::Load, records_max: None, options: Vec::new() };
         let refused = restore::restore(&two, id, request()).await.err().unwrap();
         assert_eq!(refused.code, "session_workspace_conflict");
-        let refused = create::thread(&two, Some(id.to_owned())).await.err().unwrap();
+        let refused = create::thread(&two, Some(id.to_owned()), Wanted::default()).await.err().unwrap();
         assert_eq!(refused.code, "session_id_conflict");
         drop(hold);
         let refused = restore::restore(&two, id, request()).await.err().unwrap();

@@ -66,6 +66,16 @@ pub struct ServeOptions {
     pub version: String,
 }
 
+impl ServeOptions {
+    /// Whether it is known before the first session what its agent can do: of the built-in one, and of one that writes our format. What
+    /// any other command can do is known when it is greeted, and is no promise of the daemon's.
+    pub(crate) fn agent_is_known(&self) -> bool {
+        let is_built_in = matches!(&self.agent[..], [program, word, ..]
+            if word == "agent" && self.host_launcher.as_os_str() == program.as_str());
+        self.mode == Mode::Native || is_built_in
+    }
+}
+
 /// Who writes the transcript of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use bridge::Source;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::body::{Fields, text};
-use crate::limits::CWD_BYTES_MAX;
+use crate::limits::{CWD_BYTES_MAX, SOURCE_ID_CHARS_MAX};
 use crate::refusal::Refusal;
 
 /// The approval modes of the wire rules, section 6.1.
-const APPROVAL_MODES: [&str; 5] = ["plan", "default", "auto-edit", "auto", "yolo"];
+pub(crate) const APPROVAL_MODES: [&str; 5] = ["plan", "default", "auto-edit", "auto", "yolo"];
 
 /// Most characters of a source type.
 const SOURCE_CHARS_MAX: usize = 64;
@@ -82,35 +83,53 @@ fn normal(path: &str) -> String {
 ///
 /// # Errors
 /// 400 `invalid_approval_mode` for an unknown one.
-pub(crate) fn approval_mode(fields: &Fields<'_>) -> Result<(), Refusal> {
-    match text(fields, "approvalMode") {
-        Ok(None) => Ok(()),
-        Ok(Some(mode)) if APPROVAL_MODES.contains(&mode.as_str()) => Ok(()),
-        _ => {
-            let message = "`approvalMode` must be a known approval mode when provided";
-            Err(Refusal::bad_request("invalid_approval_mode", message).with("allowed", APPROVAL_MODES.as_slice()))
-        }
-    }
+pub(crate) fn approval_mode(fields: &Fields<'_>) -> Result<Option<&'static str>, Refusal> {
+    approval_mode_in(fields, "approvalMode").map_err(|()| {
+        let message = "`approvalMode` must be a known approval mode when provided";
+        Refusal::bad_request("invalid_approval_mode", message).with("allowed", APPROVAL_MODES.as_slice())
+    })
+}
+
+/// The same in the field `key`.
+///
+/// # Errors
+/// None: an unknown one is `Err(())`, for the caller to word.
+pub(crate) fn approval_mode_in(fields: &Fields<'_>, key: &str) -> Result<Option<&'static str>, ()> {
+    let Some(mode) = text(fields, key).map_err(|_| ())? else { return Ok(None) };
+    APPROVAL_MODES.iter().find(|known| **known == mode).map(|known| Some(*known)).ok_or(())
 }
 
 /// A `sourceType` with its `sourceId`.
 ///
 /// # Errors
 /// 400 for a malformed or reserved one.
-pub(crate) fn check_source(fields: &Fields<'_>) -> Result<(), Refusal> {
+pub(crate) fn check_source(fields: &Fields<'_>) -> Result<Option<Source>, Refusal> {
     let invalid = |message: &'static str| Refusal::bad_request("invalid_session_source", message);
     let malformed = || invalid("`sourceType` must match [a-z][a-z0-9_-]{0,63} when provided");
     let source = text(fields, "sourceType").map_err(|_| malformed())?;
-    match source.as_deref() {
-        Some(RESERVED_SOURCE) => Err(Refusal::bad_request(
+    match source {
+        Some(source) if source == RESERVED_SOURCE => Err(Refusal::bad_request(
             "reserved_session_source",
             "The requested session source is reserved for daemon-owned standalone sessions.",
         )),
-        Some(source) if !is_source(source) => Err(malformed()),
-        Some(_) => Ok(()),
+        Some(source) if !is_source(&source) => Err(malformed()),
+        Some(kind) => {
+            let malformed =
+                || invalid("`sourceId` must be a non-empty text of at most 256 characters without controls");
+            let id = text(fields, "sourceId").map_err(|_| malformed())?;
+            if id.as_deref().is_some_and(|id| !is_source_id(id)) {
+                Err(malformed())
+            } else {
+                Ok(Some(Source { kind, id }))
+            }
+        }
         None if fields.contains_key("sourceId") => Err(invalid("`sourceId` requires `sourceType`")),
-        None => Ok(()),
+        None => Ok(None),
     }
+}
+
+fn is_source_id(text: &str) -> bool {
+    (1..=SOURCE_ID_CHARS_MAX).contains(&text.chars().count()) && !text.chars().any(char::is_control)
 }
 
 /// Whether `text` names a kind of source.
@@ -156,8 +175,8 @@ mod tests {
     use super::*;
     use crate::body::fields;
 
-    fn code(outcome: Result<(), Refusal>) -> String {
-        outcome.map_or_else(|refusal| refusal.code.into_owned(), |()| "ok".to_owned())
+    fn code<T>(outcome: Result<T, Refusal>) -> String {
+        outcome.map_or_else(|refusal| refusal.code.into_owned(), |_| "ok".to_owned())
     }
 
     #[test]
@@ -214,6 +233,9 @@ mod tests {
             (r#"{"approvalMode":"bogus","sourceType":"Bad Type!"}"#, "invalid_approval_mode", "invalid_session_source"),
             (r#"{"approvalMode":7,"sourceType":"standalone"}"#, "invalid_approval_mode", "reserved_session_source"),
             (r#"{"sourceId":"x"}"#, "ok", "invalid_session_source"),
+            (r#"{"sourceType":"bot","sourceId":""}"#, "ok", "invalid_session_source"),
+            (r#"{"sourceType":"bot","sourceId":7}"#, "ok", "invalid_session_source"),
+            (r#"{"sourceType":"bot","sourceId":"a\nb"}"#, "ok", "invalid_session_source"),
         ];
         for (body, mode, source) in cases {
             let fields = fields(body.as_bytes()).unwrap();

@@ -49,6 +49,9 @@ pub(crate) enum Route {
     Btw,
     Generate,
     Fork,
+    Rename,
+    Model,
+    ApprovalMode,
 }
 
 /// One path, the methods it knows, and the value of its `Allow` header.
@@ -118,6 +121,9 @@ const TABLE: &[Entry] = &[
     entry("/session/{id}/rewind", &[(Method::POST, Route::Rewind)], "POST"),
     entry("/session/{id}/rewind/snapshots", &[(Method::GET, Route::RewindSnapshots)], "GET, HEAD"),
     entry("/session/{id}/heartbeat", &[(Method::POST, Route::Heartbeat)], "POST"),
+    entry("/session/{id}/metadata", &[(Method::PATCH, Route::Rename)], "PATCH"),
+    entry("/session/{id}/model", &[(Method::POST, Route::Model)], "POST"),
+    entry("/session/{id}/approval-mode", &[(Method::POST, Route::ApprovalMode)], "POST"),
     entry("/session/{id}/detach", &[(Method::POST, Route::Detach)], "POST"),
     entry("/sessions/archive", &[(Method::POST, Route::Archive)], "POST"),
     entry("/sessions/unarchive", &[(Method::POST, Route::Unarchive)], "POST"),

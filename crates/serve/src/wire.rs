@@ -22,6 +22,14 @@ pub(crate) struct Created<'a> {
     pub(crate) created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) has_active_prompt: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) source_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) source_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) source_persisted: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) model_applied: Option<bool>,
 }
 
 /// The answer to a load or a resume (wire rules, section 7.2).

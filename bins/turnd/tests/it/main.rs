@@ -20,6 +20,7 @@ mod replacing;
 mod retry;
 mod rewinding;
 mod secret;
+mod settings;
 mod shelf;
 mod shell;
 mod steering;

@@ -9,4 +9,5 @@ mod client;
 mod misbehaviour;
 mod scripts;
 mod sessions;
+mod settings;
 mod tool;

@@ -7,7 +7,7 @@ use crate::queue::{Admitted, Entry};
 use crate::status::Status;
 use crate::steering::SteeringView;
 use crate::turn::Turn;
-use crate::{InputWritten, LivePrompt, PendingPrompt, PromptState, Title};
+use crate::{InputWritten, LivePrompt, PendingPrompt, PromptState, Source, Title};
 
 impl Session {
     /// What happens next by itself, and when (epoch milliseconds), if nothing else happens before.
@@ -116,6 +116,16 @@ impl Session {
         }
     }
 
+    /// The session comes from there.
+    pub(crate) fn originate(&mut self, source: Source) {
+        self.latest.originate(source);
+    }
+
+    /// What the session is called.
+    pub(crate) fn title(&self) -> Option<&Title> {
+        self.latest.title()
+    }
+
     /// A client gave a sign of life.
     pub(crate) fn note_activity(&mut self, at_ms: u64) {
         self.active_at_ms = self.active_at_ms.max(at_ms);
@@ -137,6 +147,7 @@ impl Session {
             question_count: 0,
             background: None,
             title: self.latest.title().cloned(),
+            source: self.latest.source().cloned(),
             created_at_ms,
             updated_at_ms: self.updated_at_ms,
             active_at_ms: self.active_at_ms,

@@ -7,7 +7,7 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::live::{Asked, Live};
+use super::live::{Asked, Live, State};
 use super::session::Session;
 use crate::json::quoted;
 
@@ -41,7 +41,7 @@ impl Session {
     /// See [`AskError`].
     pub async fn ask(&self, method: &str, params: &str, timeout_ms: u64) -> Result<String, AskError> {
         let (answer, answered) = oneshot::channel();
-        self.live.put(method, params, answer);
+        self.live.put(&mut self.live.state.lock(), method, params, Asked::Question(answer));
         let answered = timeout(Duration::from_millis(timeout_ms), answered).await;
         self.live.note_activity();
         match answered {
@@ -53,14 +53,13 @@ impl Session {
 }
 
 impl Live {
-    /// Sends a question. Where nobody is left to answer, `answer` is dropped.
-    fn put(&self, method: &str, params: &str, answer: oneshot::Sender<Answered>) {
-        let mut state = self.state.lock();
+    /// Sends a question. Where nobody is left to answer, what waits for the answer is dropped.
+    pub(super) fn put(&self, state: &mut State, method: &str, params: &str, asked: Asked) {
         if state.machine.is_over() {
             return;
         }
         let params = acp::with_member(params, "sessionId", &quoted(&state.agent.id));
-        let number = state.asked.insert(Asked::Question(answer));
+        let number = state.asked.insert(asked);
         self.outbox.push(compose::request_raw(number, method, &params));
     }
 }

@@ -12,8 +12,9 @@ use uuid::Uuid;
 
 use super::ask::hand_over;
 use super::generation;
-use super::live::{AgentSession, Asked, Live, State};
+use super::live::{Asked, Live, State};
 use super::open::Streams;
+use super::settings;
 use crate::background::{ACTIVE_WORK, Background};
 use crate::incoming;
 use crate::input::Input;
@@ -111,13 +112,13 @@ pub(super) fn take(live: &Live, frame: Bytes, at_ms: u64) {
 /// Takes one message of the agent.
 pub(super) fn take_message(live: &Live, message: &Message, at_ms: u64) {
     let mut state = live.state.lock();
-    if let Some(input) = meaning(live, &mut state, message) {
+    if let Some(input) = meaning(live, &mut state, message, at_ms) {
         live.step_locked(&mut state, input, at_ms);
     }
 }
 
 /// What a message of the agent is to the machine.
-fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
+fn meaning(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Option<Input> {
     match message.kind() {
         Kind::Request { id, method } if method == "craft/drainMidTurnQueue" => {
             let is_ours = message.session_id().is_none_or(|named| named == state.agent.id || named == live.id);
@@ -140,7 +141,9 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
                 state.oddities.foreign_updates += 1;
                 return None;
             }
-            message.params().and_then(incoming::update).map(Input::Updated)
+            let params = message.params()?;
+            settings::hear(live, state, method, params, at_ms);
+            incoming::update(params).map(Input::Updated)
         }
         Kind::Notification { method } if method == "turnd/agent_exited" => {
             state.exit = Some(incoming::exit(message.params().unwrap_or("{}")));
@@ -161,13 +164,17 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
         {
             None
         }
+        Kind::Notification { method } if method.starts_with("qwen/notify/session/") => {
+            settings::hear(live, state, method, message.params().unwrap_or("{}"), at_ms);
+            None
+        }
         Kind::Notification { .. } => {
             state.oddities.unknown_notifications += 1;
             None
         }
         Kind::Response { id } => match id.as_ref().and_then(|id| state.asked.take(id)) {
             Some(Asked::Prompt(prompt_id)) => Some(Input::Settled { prompt_id, answer: incoming::answer(message) }),
-            Some(Asked::Replacement) => Some(succeed(live, state, message)),
+            Some(Asked::Replacement) => Some(succeed(live, state, message, at_ms)),
             Some(Asked::Question(answer)) => {
                 hand_over(answer, message);
                 None
@@ -176,6 +183,10 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
                 // First the answer: the end of the events is where its reader looks for it.
                 hand_over(answer, message);
                 state.generations.remove(&request_id);
+                None
+            }
+            Some(Asked::Change(asker)) => {
+                asker.hear(live, state, message, at_ms);
                 None
             }
             None => {
@@ -187,11 +198,11 @@ fn meaning(live: &Live, state: &mut State, message: &Message) -> Option<Input> {
 }
 
 /// The host has answered the request for another agent. What that one calls the session counts before anything is told to it.
-fn succeed(live: &Live, state: &mut State, message: &Message) -> Input {
+fn succeed(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Input {
     if let Some(result) = message.result() {
-        let id = acp::string_at(result, &["sessionId"]).unwrap_or_else(|| live.id.clone());
         state.background = None;
-        state.agent = AgentSession { id, state: result.to_owned() };
+        state.agent.id = acp::string_at(result, &["sessionId"]).unwrap_or_else(|| live.id.clone());
+        settings::succeed(live, state, result, at_ms);
     }
     Input::Replaced(succession(message))
 }

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::live::{AgentSession, Live};
+use super::live::Live;
 use super::session::Session;
+use super::settings;
 use crate::effect::Reply;
 use crate::input::Input;
 use crate::{Announcement, HoldError};
@@ -47,9 +48,10 @@ impl Held {
         if let Some(answer) = agent
             && let Some(id) = acp::string_at(answer, &["sessionId"])
         {
-            let tells_state = STATE_KEYS.iter().any(|key| acp::raw_at(answer, &[key]).is_some());
-            let told = if tells_state { answer.to_owned() } else { std::mem::take(&mut state.agent.state) };
-            state.agent = AgentSession { id, state: told };
+            state.agent.id = id;
+            if STATE_KEYS.iter().any(|key| acp::raw_at(answer, &[key]).is_some()) {
+                settings::succeed(&self.live, &mut state, answer, now_ms);
+            }
         }
         let input = Input::Rewound { announcement, by: by.map(Into::into) };
         self.live.step_locked(&mut state, input, now_ms);

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use super::ask::Answered;
 use super::bridge::Registry;
 use super::outbox::Outbox;
+use super::settings::Asker;
 use crate::background::Background;
 use crate::bus::Bus;
 use crate::clients::Clients;
@@ -19,6 +20,7 @@ use crate::event::{Event, Exit};
 use crate::input::Input;
 use crate::limits::Timeouts;
 use crate::prompt::PromptId;
+use crate::settings::Settings;
 use crate::{Admission, Clock, Ending, PromptLedger, Status, Wish, outgoing, session, wire};
 
 /// Everything that one live session is.
@@ -66,8 +68,8 @@ pub(super) struct State {
 pub(super) struct AgentSession {
     /// Its name there.
     pub(super) id: String,
-    /// The answer to the opening request: raw JSON object text.
-    pub(super) state: String,
+    /// What it answered to the opening request, and is set to since.
+    pub(super) settings: Settings,
 }
 
 /// What is asked of the agent or its host, and answered later.
@@ -80,12 +82,19 @@ pub(super) enum Asked {
     Question(oneshot::Sender<Answered>),
     /// A text beside the conversation, its asker's name for it, and who waits for its end.
     Generation { request_id: String, answer: oneshot::Sender<Answered> },
+    /// A change of the session, whose answer is news for the readers too.
+    Change(Asker),
 }
 
 impl Asked {
     /// A question that somebody waits for.
     fn is_awaited(&self) -> bool {
-        matches!(self, Self::Question(answer) if !answer.is_closed())
+        match self {
+            Self::Question(answer) => !answer.is_closed(),
+            Self::Change(asker) => asker.is_awaited(),
+            Self::Generation { answer, .. } => !answer.is_closed(),
+            Self::Prompt(_) | Self::Replacement => false,
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use super::{Session, driver, tasks};
 use crate::bus::Bus;
 use crate::clients::Clients;
 use crate::compaction::{Compaction, Seed};
+use crate::settings::Settings;
 use crate::{outgoing, session};
 
 /// Which session to open.
@@ -193,7 +194,7 @@ impl Opened {
                 options.mediation,
                 created_at_ms,
             ),
-            agent: AgentSession { id: agent_session_id, state: agent_state },
+            agent: AgentSession { id: agent_session_id, settings: Settings::new(agent_state) },
             bus: Bus::new(seeded_events, options.limits),
             compaction: Compaction::new(seed, options.limits.compaction),
             asked,

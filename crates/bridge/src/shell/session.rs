@@ -14,8 +14,8 @@ use crate::effect::Reply;
 use crate::input::Input;
 use crate::limits::SUBSCRIBER_FRAMES_DEFAULT;
 use crate::{
-    AdmitError, Announcement, Ended, NotOpen, PendingPrompt, Prompt, Receipt, Status, Steered, SteeringView, Title,
-    TurnView, Vote, VoteOutcome, Voter,
+    AdmitError, Announcement, Ended, NotOpen, PendingPrompt, Prompt, Receipt, Source, Status, Steered, SteeringView,
+    Title, TurnView, Vote, VoteOutcome, Voter,
 };
 
 /// A live session. Clones are the same session; it stays readable while it is being closed.
@@ -67,9 +67,9 @@ impl Session {
         self.live.created_at_ms
     }
 
-    /// The agent's answer to the opening request, raw JSON object text.
+    /// The agent's answer to the opening request, raw JSON object text, with what it was set to since.
     pub fn agent_state(&self) -> String {
-        self.live.state.lock().agent.state.clone()
+        self.live.state.lock().agent.settings.answer().to_owned()
     }
 
     /// The newest of each kind of update that is state (commands, mode, options, title, usage): raw JSON texts for clients that
@@ -270,6 +270,11 @@ impl Session {
     /// Calls a restored session as its records do; nobody is told. A change that somebody made is [announced](Self::announce).
     pub fn entitle(&self, title: Title) {
         self.live.state.lock().machine.entitle(title);
+    }
+
+    /// Notes where the session comes from.
+    pub fn originate(&self, source: Source) {
+        self.live.state.lock().machine.originate(source);
     }
 
     /// Closes the session: prompts that wait are flushed, the running one is cancelled and given time to settle, the agent is

@@ -14,6 +14,7 @@ mod permissions;
 mod prompts;
 mod replacing;
 mod resting;
+mod setting;
 mod streams;
 mod waiting;
 mod world;

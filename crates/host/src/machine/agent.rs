@@ -35,6 +35,9 @@ impl Machine {
             return;
         }
         if self.mode == Mode::Recorded && message.session_id() == self.agent_session {
+            if let Some(options) = message.params().and_then(wire::options_update) {
+                self.options_are(options);
+            }
             self.record(update);
         }
         self.tell_daemon(line_of(message));
@@ -107,6 +110,8 @@ impl Machine {
         match (self.awaited.remove(id), outcome) {
             (Some(Awaited::Initialize), outcome) => self.initialize_answered(&outcome),
             (Some(Awaited::NewSession { cwd }), Outcome::Result(result)) => self.session_known(result, cwd),
+            (Some(Awaited::Model { model }), Outcome::Result(_)) => self.model_is(model),
+            (Some(Awaited::Options), Outcome::Result(result)) => self.options_are(result),
             _ => {}
         }
         self.tell_daemon(line_of(message));

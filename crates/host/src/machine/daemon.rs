@@ -37,6 +37,9 @@ impl Machine {
         if method == wire::REPLACE_AGENT {
             return self.begin_replacement(id, message);
         }
+        if method == wire::RECORD {
+            return self.record_about(id, message);
+        }
         if self.replacement.is_some() {
             return self.refuse_as_busy(id);
         }
@@ -55,7 +58,7 @@ impl Machine {
             wire::SESSION_LOAD => return self.begin_restore(id, message),
             wire::INITIALIZE => return self.introduce(id, message),
             wire::SESSION_NEW => Some(Awaited::NewSession { cwd: wire::cwd(message.params().unwrap_or_default()) }),
-            _ => None,
+            _ => Self::sets(method, message),
         };
         if let Some(awaited) = awaited {
             self.awaited.insert(id.clone(), awaited);

@@ -146,7 +146,7 @@ impl Machine {
         for (request, awaited) in std::mem::take(&mut self.awaited) {
             match awaited {
                 Awaited::Initialize => self.refuse(&request, &never_began),
-                Awaited::NewSession { .. } => self.refuse(&request, &ended),
+                _ => self.refuse(&request, &ended),
             }
         }
         self.tell_daemon(wire::agent_exited(exit));

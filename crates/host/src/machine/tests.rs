@@ -1,6 +1,7 @@
 //! The machine, driven line by line. What it does is shown in words: `agent< x` and `daemon< x` are lines sent, `write x`
 //! records appended, `admit x` the user record that must be confirmed.
 
+mod about;
 mod commands;
 mod ending;
 mod numbering;
@@ -61,6 +62,11 @@ impl World {
         if matches!(effects.last(), Some(Effect::Rewind { .. })) {
             effects.extend(self.machine.handle(self.at_ms, Input::Rewound(self.rewound.clone())));
         }
+        if let Some(Effect::Record { request, .. }) = effects.last() {
+            let result = if self.writable { Ok(()) } else { Err("disk full".to_owned()) };
+            let recorded = Input::Recorded { request: request.clone(), result };
+            effects.extend(self.machine.handle(self.at_ms, recorded));
+        }
         effects
     }
 
@@ -112,6 +118,7 @@ fn shown_effect(effect: &Effect) -> String {
         Effect::ToDaemon(line) => format!("daemon< {}", shown_line(line)),
         Effect::Append(records) => format!("write {}", words(records)),
         Effect::Admit { record, .. } => format!("admit {}", shown(record)),
+        Effect::Record { record, .. } => format!("record {}", shown(record)),
         Effect::Remember { agent_session, cwd } => format!("remember {agent_session} in {cwd}"),
         Effect::Rewind { rewind, at_ms } => {
             format!("forget, rewind to {} at {at_ms}", rewind.before.as_deref().unwrap_or("nothing"))

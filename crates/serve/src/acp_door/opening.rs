@@ -14,6 +14,7 @@ use crate::limits::MAX_QUEUED_DEFAULT;
 use crate::refusal::Refusal;
 use crate::requests::mismatch;
 use crate::restore::{Joined, restore};
+use crate::wanted::Wanted;
 use crate::whereabouts::lives_elsewhere;
 use crate::workspace::Workspace;
 
@@ -49,7 +50,7 @@ async fn made(workspace: &Arc<Workspace>, id: Option<&str>) -> Result<Arrival, R
         let message = "`_meta[\"qwen-code/sessionId\"]` must be an RFC UUID v1-v5 when provided";
         return Err(Refusal::bad_request("invalid_session_id", message));
     }
-    let created = create::thread(workspace, id.map(identity::session_id)).await?;
+    let created = create::thread(workspace, id.map(identity::session_id), Wanted::default()).await?;
     let entrance = Entrance { fresh: true, ..entrance(&created.session) };
     Ok(arrival(workspace, created.session, entrance, created.unclaimed))
 }

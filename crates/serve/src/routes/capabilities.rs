@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::dispatch::Call;
 use crate::limits::{HISTORY_PAGE_MAX, LIVE_STATE_POLL_MS, WORKSPACES_MAX};
-use crate::options::{Mode, ServeOptions};
 use crate::reply::{Reply, ok};
 use crate::workspace::Workspace;
 
@@ -45,6 +44,8 @@ const TAGS: &[&str] = &[
     "workspace_session_live_state",
     "session_close",
     "session_archive",
+    "session_metadata",
+    "session_source_metadata",
     "permission_mediation",
     "non_blocking_prompt",
     "prompt_absolute_deadline",
@@ -52,15 +53,20 @@ const TAGS: &[&str] = &[
     "acp_websocket",
 ];
 
+/// What works with an agent whose abilities are known before it is greeted. Any other is asked all the same, and may refuse.
+const AGENT_TAGS: &[&str] = &["session_set_model", "session_approval_mode_control", "session_rewind"];
+
 pub(crate) fn get(call: &Call<'_>) -> Reply {
     let options = &call.daemon.options;
     let limits = &options.limits;
     let mut tags = TAGS.to_vec();
-    tags.extend(rewinds(options).then_some("session_rewind"));
     tags.extend(
         options.knows_asides.then_some(["session_recap", "session_btw", "session_generation"]).into_iter().flatten(),
     );
     tags.extend(options.session_shell.then_some("session_shell_command"));
+    if options.agent_is_known() {
+        tags.extend(AGENT_TAGS);
+    }
     tags.extend(options.require_auth.then_some("require_auth"));
     tags.extend(options.rates.map(|_| "rate_limit"));
     tags.extend((!options.allow_origins.is_empty()).then_some("allow_origin"));
@@ -98,14 +104,6 @@ fn workspaces(call: &Call<'_>) -> Vec<Value> {
         json!({ "id": workspace.id, "cwd": workspace.cwd, "primary": is_primary, "trusted": true, "removable": false })
     };
     call.daemon.workspaces().map(entry).collect()
-}
-
-/// Whether every session can be rewound: qwen-code does it itself, and the built-in agent forgets just what is taken back. Another agent may
-/// or may not, which is known only when it is asked.
-fn rewinds(options: &ServeOptions) -> bool {
-    let is_built_in = matches!(&options.agent[..], [program, word, ..]
-        if word == "agent" && options.host_launcher.as_os_str() == program.as_str());
-    options.mode == Mode::Native || is_built_in
 }
 
 /// Who decides what agents ask. What is not limited is not shown.

@@ -20,6 +20,7 @@ use crate::reply::{Reply, ok};
 use crate::requests::{approval_mode, check_source, is_summary, number, workspace};
 use crate::restore::{Joined, restore};
 use crate::tasks::blocking;
+use crate::wanted::{NOT_AS_WANTED, Wanted};
 use crate::wire;
 
 /// Options that change what a restore gives, so that only identical ones share it.
@@ -37,8 +38,17 @@ pub(crate) async fn resume(call: &Call<'_>) -> Result<Reply, Refusal> {
 async fn answer(call: &Call<'_>, action: Action) -> Result<Reply, Refusal> {
     let client = call.client_id()?;
     let request = request(&call.fields, &call.workspace.cwd, action)?;
+    let wanted = Wanted { model: None, ..Wanted::read(&call.fields)? };
     let records_max = request.records_max;
     let joined = restore(call.workspace, &call.session_id(), request).await?;
+    let session = joined.session();
+    if let Err(refusal) = wanted.of_attached(session).apply(call.workspace, session, client).await {
+        if matches!(joined, Joined::Restored(_)) && session.status().client_count == 0 {
+            // Somebody else may be closing it, which is as good.
+            let _ = session.close(NOT_AS_WANTED, None).await;
+        }
+        return Err(refusal);
+    }
     tell(call, &joined, Asked { action, client, records_max, branched: None }).await
 }
 

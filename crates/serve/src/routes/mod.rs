@@ -18,6 +18,7 @@ pub(crate) mod result;
 pub(crate) mod rewind;
 pub(crate) mod session;
 pub(crate) mod sessions;
+pub(crate) mod settings;
 pub(crate) mod shelf;
 pub(crate) mod shell;
 pub(crate) mod steering;

@@ -15,9 +15,10 @@ use crate::identity::is_uuid;
 use crate::reaper;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, no_content, ok};
-use crate::requests::{approval_mode, check_source, workspace};
+use crate::requests::workspace;
 use crate::shelf;
 use crate::tasks::spawn;
+use crate::wanted::Wanted;
 use crate::wire;
 use crate::workspace::Workspace;
 
@@ -39,13 +40,17 @@ pub(crate) async fn create(call: &Call<'_>) -> Result<Reply, Refusal> {
         }
     };
     let id = session_id(call)?;
-    approval_mode(fields)?;
-    check_source(fields)?;
+    let wanted = Wanted::read(fields)?;
     let created = match id {
-        None if single => create::shared(call.workspace).await?,
-        id => create::thread(call.workspace, id).await?,
+        None if single => create::shared(call.workspace, wanted.clone()).await?,
+        id => create::thread(call.workspace, id, wanted.clone()).await?,
     };
     let session = &created.session;
+    let applied = match created.attached {
+        true => wanted.of_attached(session).apply(call.workspace, session, client).await?,
+        false => created.applied,
+    };
+    let source = session.status().source;
     let client_id = session.register(client);
     if let Some(unclaimed) = created.unclaimed {
         unclaimed.claim();
@@ -57,6 +62,10 @@ pub(crate) async fn create(call: &Call<'_>) -> Result<Reply, Refusal> {
         client_id: &client_id,
         created_at: iso(session.created_at_ms()),
         has_active_prompt: created.attached.then(|| session.status().has_active_prompt),
+        source_type: source.as_ref().map(|source| &*source.kind),
+        source_id: source.as_ref().and_then(|source| source.id.as_deref()),
+        source_persisted: applied.source,
+        model_applied: applied.model,
     }))
 }
 

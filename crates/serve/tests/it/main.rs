@@ -33,6 +33,7 @@ mod resting;
 mod result;
 mod rewinding;
 mod robustness;
+mod settings;
 mod shelf;
 mod smuggling;
 mod terminals;

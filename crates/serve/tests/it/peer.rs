@@ -50,6 +50,12 @@ pub(crate) struct Behaviour {
     pub(crate) answers: Vec<(&'static str, Value)>,
     /// Such an answer waits for [`Hosts::open_gate`].
     pub(crate) slow_answers: bool,
+    /// The agent lets nobody set it to anything.
+    pub(crate) unset: bool,
+    /// The host cannot write what it is told about the session.
+    pub(crate) unwritable: bool,
+    /// What the agent is set to is never answered.
+    pub(crate) slow_to_set: bool,
 }
 
 impl Hosts {
@@ -182,6 +188,33 @@ impl Host {
             Some("session/new" | "session/load") => spawn(self.clone().open(message)),
             Some("session/prompt") => spawn(self.clone().prompt(message)),
             Some("session/cancel") => self.cancelled.add_permits(1),
+            Some("session/set_mode") if self.behaviour.slow_to_set => {}
+            Some("session/set_mode" | "session/set_config_option") => self.answer(&id, json!({})),
+            Some("session/set_model") if message["params"]["modelId"] == "nope" => self.say(json!({
+                "jsonrpc": "2.0",
+                "id": id,
+                "error": { "code": -32603, "message": "Internal error", "data": { "details": "no such model" } },
+            })),
+            Some("session/set_model") => {
+                self.answer(&id, json!({ "_meta": { "qwenModelSwitch": { "modelId": "two" } } }));
+            }
+            Some("turnd/record") if self.behaviour.unwritable => self.say(json!({
+                "jsonrpc": "2.0",
+                "id": id,
+                "error": { "code": -32000, "message": "no", "data": { "turnd/code": "transcript_unwritable", "details": "full" } },
+            })),
+            Some("turnd/record") => {
+                let params = &message["params"];
+                self.record(params["subtype"].as_str().unwrap(), params["payload"].clone());
+                self.answer(&id, json!({}));
+            }
+            Some("qwen/control/session/approval_mode") => {
+                let mode = &message["params"]["mode"];
+                self.answer(&id, json!({ "previous": "auto", "current": mode }));
+            }
+            Some("qwen/control/session/title" | "qwen/control/session/source") => {
+                self.answer(&id, json!({ "persisted": true }));
+            }
             Some("turnd/close") => spawn(self.clone().close()),
             Some(method) => {
                 let behaviour = self.inner.behaviour.lock().unwrap();
@@ -201,6 +234,13 @@ impl Host {
                 }
             }
         }
+    }
+
+    fn record(&self, subtype: &str, payload: Value) {
+        let cwd = self.order.workspace.to_string_lossy().into_owned();
+        let identity = Identity { session_id: self.order.session_id.clone(), cwd, version: "0".into() };
+        let mut writer = Writer::open(&self.order.transcript, identity, transcript::Durability::Process).unwrap();
+        writer.append(now_ms(), &Body::System { subtype: subtype.to_owned(), payload }).unwrap();
     }
 
     fn answer(&self, id: &Value, result: Value) {
@@ -238,9 +278,12 @@ impl Host {
         let agent_id = if self.behaviour.other_id { "another".to_owned() } else { self.order.session_id.clone() };
         let mut result = json!({
             "sessionId": agent_id,
-            "modes": { "currentModeId": "default", "availableModes": [] },
-            "models": { "currentModelId": "m-1", "availableModels": [] },
+            "modes": { "currentModeId": "default", "availableModes": [{ "id": "default" }, { "id": "plan" }] },
+            "models": { "currentModelId": "m-1", "availableModels": [{ "modelId": "m-1" }] },
         });
+        if self.behaviour.unset {
+            result = json!({ "sessionId": result["sessionId"] });
+        }
         if message["method"] == "session/load" {
             result["_meta"] = json!({ "turnd/memory": "loaded" });
         }

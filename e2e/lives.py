@@ -150,10 +150,14 @@ class Client:
 
     def ask(self, step, method, path, body=None):
         """The body of a success, else None; the word for the table."""
+        life = self.site.life
         status, answer = self.site.call(method, path, body)
         if status < 300:
             return answer, str(status)
         code = answer.get("code")
+        with self.site.lock:
+            if status == 502 and self.site.life != life:
+                return None, "502 at the end of a daemon"
         if (status, code) not in ALLOWED[step] | ENDING:
             fail(f"{step} ({method} {path}) is not answered so", (status, answer))
         return None, f"{status} {code}"

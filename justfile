@@ -64,14 +64,12 @@ differential N="500" SEED="1":
 cancel-kills ROUNDS="60" SEED="1": build
     python3 -B e2e/wish_kills.py {{ROUNDS}} {{SEED}}
 
-# What a verdict and a cold load cost us and what a cold load costs qwen-code, on the same 100 MB session.
-load-cost: build
 # Sequences of all that may happen to a session, by four clients at once and with kills, against a model: so many of them.
 lives SEQUENCES="20" SEED="1": build
     python3 -B e2e/lives.py {{SEQUENCES}} {{SEED}}
 
-# What a verdict costs us and what a cold load costs qwen-code, on the same 100 MB session.
-load-cost:
+# What a verdict and a cold load cost us and what a cold load costs qwen-code, on the same 100 MB session.
+load-cost: build
     python3 -B e2e/load_cost.py
 
 # What a page of a list costs with so many sessions on disk.

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp::{FrameReader, Kind, Message};
+use acp::{FrameReader, Kind, Message, RequestId};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tracing::{debug, warn};
@@ -172,28 +172,33 @@ fn meaning(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Opt
             state.oddities.unknown_notifications += 1;
             None
         }
-        Kind::Response { id } => match id.as_ref().and_then(|id| state.asked.take(id)) {
-            Some(Asked::Prompt(prompt_id)) => Some(Input::Settled { prompt_id, answer: incoming::answer(message) }),
-            Some(Asked::Replacement) => Some(succeed(live, state, message, at_ms)),
-            Some(Asked::Question(answer)) => {
-                hand_over(answer, message);
-                None
-            }
-            Some(Asked::Generation { request_id, answer }) => {
-                // First the answer: the end of the events is where its reader looks for it.
-                hand_over(answer, message);
-                state.generations.remove(&request_id);
-                None
-            }
-            Some(Asked::Change(asker)) => {
-                asker.hear(live, state, message, at_ms);
-                None
-            }
-            None => {
-                state.oddities.stray_answers += 1;
-                None
-            }
-        },
+        Kind::Response { id } => answered(live, state, id.as_ref(), message, at_ms),
+    }
+}
+
+/// What an answer of the agent or its host is to the machine. Most are for somebody else, who waits for them.
+fn answered(live: &Live, state: &mut State, id: Option<&RequestId>, message: &Message, at_ms: u64) -> Option<Input> {
+    match id.and_then(|id| state.asked.take(id)) {
+        Some(Asked::Prompt(prompt_id)) => Some(Input::Settled { prompt_id, answer: incoming::answer(message) }),
+        Some(Asked::Replacement) => Some(succeed(live, state, message, at_ms)),
+        Some(Asked::Question(answer)) => {
+            hand_over(answer, message);
+            None
+        }
+        Some(Asked::Generation { request_id, answer }) => {
+            // First the answer: the end of the events is where its reader looks for it.
+            hand_over(answer, message);
+            state.generations.remove(&request_id);
+            None
+        }
+        Some(Asked::Change(asker)) => {
+            asker.hear(live, state, message, at_ms);
+            None
+        }
+        None => {
+            state.oddities.stray_answers += 1;
+            None
+        }
     }
 }
 

@@ -22,14 +22,15 @@ CALL_SECONDS = 20  # no answer takes this long; one that does is a failure
 
 
 def fetched():
-    """The program, fetched if it is not there in this version."""
+    """How the program is started, fetched if it is not there in this version. Its own first line names the folder it was fetched into, which a
+    checkout that was moved is not in any more."""
     home = AGENTS / f"schemathesis-{VERSION}"
-    program = home / "bin" / "schemathesis"
+    python, program = home / "bin" / "python", home / "bin" / "schemathesis"
     if not program.exists():
         subprocess.run([sys.executable, "-m", "venv", home], check=True)
-        pip = [home / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", f"schemathesis=={VERSION}"]
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"schemathesis=={VERSION}"]
         subprocess.run(pip, check=True)
-    return program
+    return [python, program]
 
 
 def held(program, examples, seed):
@@ -41,7 +42,7 @@ def held(program, examples, seed):
         serve += ["--require-auth", "--max-pending-prompts-per-session", "0", "--log-level", "error"]
         daemon = Daemon(serve, home, home.environment(TURND_TOKEN=TOKEN), home.store)
         url = f"http://127.0.0.1:{daemon.port}"
-        run = [program, "--config-file", HERE / "openapi.toml", "run", f"{url}/openapi.json", "--url", url]
+        run = [*program, "--config-file", HERE / "openapi.toml", "run", f"{url}/openapi.json", "--url", url]
         run += ["--header", f"Authorization: Bearer {TOKEN}", "--request-timeout", str(CALL_SECONDS)]
         # An unknown method is 404, as the peer answers; openapi_hooks.py has a check of its own for it.
         run += ["--checks", "all", "--exclude-checks", "unsupported_method", "--max-examples", examples, "--seed", seed]

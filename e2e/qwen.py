@@ -7,6 +7,7 @@ import signal
 
 import asides
 import cancels
+import changes
 import flows
 import interop
 from agents import Qwen
@@ -111,4 +112,4 @@ OWN = [
 
 if __name__ == "__main__":
     own = [(title, on_a_stage(Qwen, flow)) for title, flow in flows.ALL + OWN + asides.ALL]
-    run("qwen", own + [(title, on_a_stage(agent, flow)) for title, agent, flow in cancels.ALL + interop.ALL])
+    run("qwen", own + [(title, on_a_stage(agent, flow)) for title, agent, flow in cancels.ALL + changes.ALL + interop.ALL])

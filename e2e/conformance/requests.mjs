@@ -120,7 +120,7 @@ async function refusals(stage) {
   ]) {
     has(`17.7 a ${what} of an unknown session is 404 session_not_found`, await thrown(what, call()), nowhere);
   }
-  const unknown = await client.branchSession(sessionId, { name: "b" }).catch((error) => error);
+  const unknown = await client.sessionStats(sessionId).catch((error) => error);
   has("17.7 differs from the peer: what turnd does not have is a 404 in JSON with a code, no HTML page", unknown, { status: 404 });
   saw("17.7 and the client reads that body as any other", typeof unknown.body.code === "string", unknown.body);
   stage.proxy.rewrite = () => JSON.stringify({ error: "Internal error", code: -32603, data: { details: "what was meant" } });

@@ -41,6 +41,7 @@ mod neighbours;
 mod open;
 mod options;
 mod pieces;
+mod places;
 mod polled;
 mod published;
 mod query;

@@ -13,6 +13,7 @@ use transcript::{RewindPoint, RewindPoints, rewind_points};
 
 use crate::limits::AGENT_ASK_MS;
 use crate::options::Mode;
+use crate::places::{Places, Target, turns};
 use crate::refusal::Refusal;
 use crate::tasks::{blocking, spawn};
 use crate::workspace::Workspace;
@@ -125,9 +126,9 @@ async fn native(
     held: &Held,
     rewind: &Rewind,
 ) -> Result<Rewound, Refusal> {
-    let name = snapshot_name(workspace, session, &rewind.to).await?;
+    let target = target(workspace, session, rewind).await?;
     let before = last_rewind(workspace, session).await;
-    let params = json!({ "promptId": name, "rewindFiles": rewind.files }).to_string();
+    let params = json!({ "promptId": target.name, "rewindFiles": rewind.files }).to_string();
     let asked = session.ask("qwen/control/session/rewind", &params, AGENT_ASK_MS).await;
     // Whatever it is asked next it answers only when all that it had to write is in the file, which decides from here on.
     let _ = session.ask("qwen/control/session/turn_status", "{}", AGENT_ASK_MS).await;
@@ -149,12 +150,42 @@ async fn native(
     };
     // It may have moved the history and say no, or say nothing: then the transcript shows it.
     if rewound || last_rewind(workspace, session).await != before {
-        held.rewound(None, announcement(rewind, &done), rewind.by.as_deref());
+        moved(workspace, session, held, rewind, (&target, &done)).await?;
     }
     match asked {
         Ok(_) => Ok(done),
         Err(error) => Err(refused(session.id(), error)),
     }
+}
+
+/// Tells of a history that an agent moved, and of where it is now if that is not where it was sent.
+async fn moved(
+    workspace: &Arc<Workspace>,
+    session: &Session,
+    held: &Held,
+    rewind: &Rewind,
+    (target, done): (&Target, &Rewound),
+) -> Result<(), Refusal> {
+    let stay = points(workspace, session, None).await.map(|found| turns(&found));
+    let elsewhere = match (&target.meant, &stay) {
+        (Some((points, meant)), Ok(stay)) if stay != meant => Some((points, *stay)),
+        _ => None,
+    };
+    let Some((points, stay)) = elsewhere else {
+        held.rewound(None, announcement(rewind, done), rewind.by.as_deref());
+        return stay.map(|_| ());
+    };
+    // If none went there is nothing to tell.
+    if let Some(first) = points.iter().find(|point| point.turn_index == stay) {
+        let went = Rewind { to: first.prompt_id.as_ref().unwrap_or(&first.record).clone(), ..rewind.clone() };
+        let done = Rewound { target_turn_index: stay, ..done.clone() };
+        held.rewound(None, announcement(&went, &done), rewind.by.as_deref());
+    }
+    let message = "The agent took back other turns than those, or none; a load shows what stays";
+    Err(Refusal::new(StatusCode::BAD_GATEWAY, "rewind_elsewhere", message)
+        .with("sessionId", session.id())
+        .with("sideEffectPossible", true)
+        .with("targetTurnIndex", stay))
 }
 
 fn announcement(rewind: &Rewind, done: &Rewound) -> Announcement {
@@ -174,17 +205,33 @@ async fn last_rewind(workspace: &Arc<Workspace>, session: &Session) -> Option<u6
 }
 
 /// The agent's own name for a place.
-async fn snapshot_name(workspace: &Arc<Workspace>, session: &Session, name: &str) -> Result<String, Refusal> {
-    if name.contains(SNAPSHOT_MARK) {
-        return Ok(name.to_owned());
+async fn target(workspace: &Arc<Workspace>, session: &Session, rewind: &Rewind) -> Result<Target, Refusal> {
+    if rewind.to.contains(SNAPSHOT_MARK) {
+        return Ok(Target { name: rewind.to.clone(), meant: None });
     }
-    let (found, point) = place(workspace, session, name).await?;
+    let found = points(workspace, session, None).await?;
+    let Some(point) = found.points.iter().find(|point| point.is_named(&rewind.to)) else {
+        return Err(invalid_target(session.id(), "No prompt of that id is on the active branch"));
+    };
     if found.is_compressed {
         // The agent finds its snapshots by counting turns of a history that was replaced: it would take back others.
         let details = "the history was compressed, and the agent would take back other turns than those";
         return Err(not_supported(session.id(), details));
     }
-    point.snapshot_id.ok_or_else(|| invalid_target(session.id(), "The agent has no snapshot of before that prompt"))
+    let places = session.ask("qwen/status/session/rewind_snapshots", "{}", AGENT_ASK_MS).await;
+    let places = Places::of(&places.map_err(|error| refused(session.id(), error))?);
+    let stay = point.turn_index;
+    match (places.name(&found, point, rewind.files), places.name(&found, point, false)) {
+        (Some(name), _) => Ok(Target { name, meant: Some((found.points, stay)) }),
+        (None, Some(_)) => {
+            let details = "the agent has other files noted for that place; it can be gone to with `rewindFiles` false";
+            Err(not_supported(session.id(), details))
+        }
+        (None, None) => {
+            let details = "the agent counts the turns otherwise, and would take back others than those";
+            Err(not_supported(session.id(), details))
+        }
+    }
 }
 
 /// The one place of that name.

@@ -1,8 +1,6 @@
 //! `GET /session/:id/rewind/snapshots` and `POST /session/:id/rewind` (wire rules, section 13.1). A place has any of the names that the
 //! list shows, and the daemon's own id of the prompt too.
 
-use std::collections::HashMap;
-
 use serde_json::{Value, json};
 use transcript::RewindPoint;
 
@@ -11,6 +9,7 @@ use crate::clock::iso;
 use crate::dispatch::Call;
 use crate::limits::AGENT_ASK_MS;
 use crate::options::Mode;
+use crate::places::Places;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, ok};
 use crate::rewind::{Rewind, points, refused, rewind};
@@ -23,7 +22,7 @@ pub(crate) async fn snapshots(call: &Call<'_>) -> Result<Reply, Refusal> {
         Mode::Recorded => found.points.iter().map(snapshot).collect(),
         Mode::Native => {
             let asked = session.ask("qwen/status/session/rewind_snapshots", "{}", AGENT_ASK_MS).await;
-            named(&asked.map_err(|error| refused(session.id(), error))?, &found.points)
+            Places::of(&asked.map_err(|error| refused(session.id(), error))?).named(&found)
         }
     };
     Ok(ok(&json!({ "snapshots": Value::Array(snapshots) })))
@@ -43,21 +42,6 @@ fn snapshot(point: &RewindPoint) -> Value {
         snapshot["daemonPromptId"] = prompt_id.as_str().into();
     }
     snapshot
-}
-
-/// The agent's own list, with the ids of the prompts as far as the transcript tells them.
-fn named(answer: &str, points: &[RewindPoint]) -> Vec<Value> {
-    let prompts: HashMap<_, _> =
-        points.iter().filter_map(|point| Some((point.snapshot_id.as_deref()?, point.prompt_id.as_deref()?))).collect();
-    let mut answer: Value = serde_json::from_str(answer).unwrap_or_default();
-    let mut snapshots = answer["snapshots"].as_array_mut().map(std::mem::take).unwrap_or_default();
-    for snapshot in &mut snapshots {
-        let prompt_id = snapshot["promptId"].as_str().and_then(|name| prompts.get(name));
-        if let Some(prompt_id) = prompt_id {
-            snapshot["daemonPromptId"] = (*prompt_id).into();
-        }
-    }
-    snapshots
 }
 
 /// `POST /session/:id/rewind`.
@@ -96,27 +80,4 @@ fn asked(fields: &Fields<'_>, client: Option<&str>) -> Result<Rewind, Refusal> {
         _ => return Err(Refusal::bad_request("invalid_rewind_memory", "`memory` must be `fresh` when provided")),
     };
     Ok(Rewind { to, files, fresh_will_do, by: client.map(str::to_owned) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_agents_list_gets_the_ids_of_the_prompts_that_the_transcript_knows() {
-        let point = RewindPoint {
-            record: "r".into(),
-            prompt_id: Some("p1".into()),
-            snapshot_id: Some("s########1".into()),
-            at_ms: None,
-            turn_index: 0,
-            before: None,
-            last: "r".into(),
-            entries: 1,
-        };
-        let answer = r#"{"snapshots":[{"promptId":"s########1"},{"promptId":"s########2"},7]}"#;
-        let expected = json!([{"promptId": "s########1", "daemonPromptId": "p1"}, {"promptId": "s########2"}, 7]);
-        assert_eq!(Value::Array(named(answer, &[point])), expected);
-        assert!(named("null", &[]).is_empty());
-    }
 }

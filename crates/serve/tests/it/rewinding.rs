@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 use serve::Mode;
 use transcript::{Body, Durability, Identity, Rewind, Writer, rewind_points};
 
-use crate::client::until;
+use crate::client::{Answer, until};
 use crate::daemon::Daemon;
 
 const RECORDED: &str = "turnd/rewind";
 const NATIVE: &str = "qwen/control/session/rewind";
+const LIST: &str = "qwen/status/session/rewind_snapshots";
 
 fn path(session: &str) -> String {
     format!("/session/{session}/rewind")
@@ -130,11 +131,23 @@ async fn what_was_rewound_does_not_come_back_from_the_disk_or_from_the_ledger() 
     assert_eq!(daemon.get(&format!("/session/{session}/turns/current")).await.json()["promptId"], prompts[0]);
 }
 
+/// What a native agent answers when all that it had to write is written.
+fn flushed() -> (&'static str, Value) {
+    ("qwen/control/session/turn_status", json!({"result": {}}))
+}
+
+/// A native agent's list: where it has its first and its second snapshot.
+fn places(session: &str, turns: [u64; 2]) -> Value {
+    let place = |(number, turn)| json!({"promptId": format!("{session}########{number}"), "turnIndex": turn});
+    json!({"result": {"snapshots": (1..).zip(turns).map(place).collect::<Vec<_>>()}})
+}
+
 /// A session of a native agent, whose transcript names its own snapshots.
-async fn native(answers: Vec<(&'static str, Value)>) -> (Daemon, String, Vec<String>) {
+async fn native(mut answers: Vec<(&'static str, Value)>) -> (Daemon, String, Vec<String>) {
     let daemon = Daemon::with(|options| options.mode = Mode::Native).await;
-    daemon.hosts.behave(|behaviour| behaviour.answers = answers);
     let session = daemon.create().await;
+    answers.push((LIST, places(&session, [0, 1])));
+    daemon.hosts.behave(|behaviour| behaviour.answers = answers);
     let prompts = vec!["p-1".to_owned(), "p-2".to_owned()];
     let mut writer = writer(&daemon, &session);
     for (number, prompt) in (1..).zip(&prompts) {
@@ -147,14 +160,31 @@ async fn native(answers: Vec<(&'static str, Value)>) -> (Daemon, String, Vec<Str
     (daemon, session, prompts)
 }
 
+/// Asks for a rewind to `to` while the agent, asked so many questions before, takes back `prompt`.
+async fn rewound(daemon: &Daemon, session: &str, to: Value, asked: usize, prompt: Option<&str>) -> Answer {
+    daemon.hosts.behave(|behaviour| behaviour.slow_answers = true);
+    let (path, before) = (path(session), daemon.hosts.heard(NATIVE).len());
+    let rewinding = daemon.post(&path, to);
+    let agent = async {
+        daemon.hosts.open_gate(asked);
+        until("the agent was asked", async || daemon.hosts.heard(NATIVE).len() > before).await;
+        if let Some(prompt) = prompt {
+            take_back(daemon, session, prompt);
+        }
+        daemon.hosts.open_gate(2);
+    };
+    let (done, ()) = tokio::join!(rewinding, agent);
+    done
+}
+
 #[tokio::test]
 async fn a_native_agent_is_told_its_own_name_for_the_place_and_its_answer_is_passed_on() {
     let answer = json!({"result": {"success": true, "targetTurnIndex": 1, "filesChanged": ["a"], "filesFailed": []}});
-    let flushed = ("qwen/control/session/turn_status", json!({"result": {}}));
-    let (daemon, session, prompts) = native(vec![(NATIVE, answer), flushed]).await;
-    let snapshot = format!("{session}########2");
-    for name in [&prompts[1], &snapshot] {
-        let done = daemon.post(&path(&session), json!({"promptId": name, "rewindFiles": false})).await;
+    for ours in [true, false] {
+        let (daemon, session, prompts) = native(vec![(NATIVE, answer.clone()), flushed()]).await;
+        let snapshot = format!("{session}########2");
+        let body = json!({"promptId": if ours { &prompts[1] } else { &snapshot }, "rewindFiles": false});
+        let done = rewound(&daemon, &session, body, usize::from(ours), Some(&prompts[1])).await;
         assert_eq!(done.status, 200, "{}", done.verdict());
         assert_eq!(
             done.json(),
@@ -163,8 +193,26 @@ async fn a_native_agent_is_told_its_own_name_for_the_place_and_its_answer_is_pas
         let params = daemon.hosts.heard(NATIVE).last().unwrap()["params"].clone();
         assert_eq!(params, json!({"sessionId": session, "promptId": snapshot, "rewindFiles": false}));
     }
+    let (daemon, session, _) = native(Vec::new()).await;
     let refused = daemon.post(&path(&session), json!({"promptId": "nobody"})).await;
     assert_eq!(refused.json()["code"], "invalid_rewind_target");
+}
+
+#[tokio::test]
+async fn a_native_agent_that_took_back_other_turns_or_none_is_not_said_to_have_done_what_was_asked() {
+    let answer = json!({"result": {"success": true, "targetTurnIndex": 1, "filesChanged": [], "filesFailed": []}});
+    for (taken, stay) in [(Some(0), 0), (None, 2)] {
+        let (daemon, session, prompts) = native(vec![(NATIVE, answer.clone()), flushed()]).await;
+        let taken = taken.map(|number: usize| prompts[number].as_str());
+        let done = rewound(&daemon, &session, json!({"promptId": prompts[1]}), 1, taken).await;
+        assert_eq!((done.status, &done.json()["code"]), (502, &json!("rewind_elsewhere")), "{}", done.verdict());
+        assert_eq!((&done.json()["targetTurnIndex"], &done.json()["sideEffectPossible"]), (&json!(stay), &json!(true)));
+        if let Some(taken) = taken {
+            let mut events = daemon.events(&session).await;
+            let told = events.until(&["session_rewound"]).await["data"].clone();
+            assert_eq!((&told["promptId"], &told["targetTurnIndex"]), (&json!(taken), &json!(stay)));
+        }
+    }
 }
 
 #[tokio::test]
@@ -178,18 +226,40 @@ async fn behind_a_compression_a_native_agent_would_count_other_turns_so_our_id_i
 }
 
 #[tokio::test]
+async fn a_native_agent_that_counts_the_turns_otherwise_is_not_sent_to_a_place_under_our_id() {
+    let (daemon, session, prompts) = native(Vec::new()).await;
+    let place = |number: u64, turn: u64| json!({"promptId": format!("{session}########{number}"), "turnIndex": turn});
+    // As qwen-code 0.24.4 lists them behind a rewind; one turn more, one less, none, and no list.
+    let lists = [
+        json!([place(1, 0), place(7, 1)]),
+        json!([place(1, 0), place(2, 1), place(3, 2)]),
+        json!([place(2, 1)]),
+        json!([]),
+        json!(null),
+    ];
+    for list in lists {
+        let list = (LIST, json!({"result": {"snapshots": list}}));
+        daemon.hosts.behave(|behaviour| behaviour.answers = vec![list, flushed()]);
+        let refused = daemon.post(&path(&session), json!({"promptId": prompts[1]})).await;
+        assert_eq!((refused.status, &refused.json()["code"]), (501, &json!("rewind_not_supported")));
+        let listed = daemon.get(&format!("{}/snapshots", path(&session))).await.json();
+        assert!(!listed.to_string().contains(&format!(r#""daemonPromptId":"{}""#, prompts[1])), "{listed}");
+    }
+    assert!(daemon.hosts.heard(NATIVE).is_empty());
+    let list = (LIST, json!({"result": {"snapshots": [place(1, 0), place(7, 1)]}}));
+    let done = (NATIVE, json!({"result": {"success": true, "targetTurnIndex": 1}}));
+    daemon.hosts.behave(|behaviour| behaviour.answers = vec![list, flushed(), done]);
+    let body = json!({"promptId": prompts[1], "rewindFiles": false});
+    let done = rewound(&daemon, &session, body, 1, Some(&prompts[1])).await;
+    assert_eq!(done.status, 200, "where no file is put back only the turn counts: {}", done.verdict());
+    let name = &daemon.hosts.heard(NATIVE)[0]["params"]["promptId"];
+    assert_eq!(*name, json!(format!("{session}########7")));
+}
+
+#[tokio::test]
 async fn a_native_agent_that_says_no_and_moved_its_history_all_the_same_is_believed_by_its_transcript() {
-    let flushed = ("qwen/control/session/turn_status", json!({"result": {}}));
-    let (daemon, session, prompts) = native(vec![(NATIVE, json!({"result": {"success": false}})), flushed]).await;
-    daemon.hosts.behave(|behaviour| behaviour.slow_answers = true);
-    let (path, body) = (path(&session), json!({"promptId": prompts[1]}));
-    let rewinding = daemon.post(&path, body);
-    let agent = async {
-        until("the agent was asked", async || !daemon.hosts.heard(NATIVE).is_empty()).await;
-        take_back(&daemon, &session, &prompts[1]);
-        daemon.hosts.open_gate(2);
-    };
-    let (done, ()) = tokio::join!(rewinding, agent);
+    let (daemon, session, prompts) = native(vec![(NATIVE, json!({"result": {"success": false}})), flushed()]).await;
+    let done = rewound(&daemon, &session, json!({"promptId": prompts[1]}), 1, Some(&prompts[1])).await;
     assert_eq!((done.status, &done.json()["rewound"]), (200, &json!(false)));
     let mut events = daemon.events(&session).await;
     events.until(&["session_rewound"]).await;
@@ -199,8 +269,7 @@ async fn a_native_agent_that_says_no_and_moved_its_history_all_the_same_is_belie
 async fn the_errors_of_a_native_agent_have_the_peers_codes() {
     for (kind, status) in [("invalid_rewind_target", 400), ("session_busy", 409)] {
         let error = json!({"error": {"code": -32602, "message": "no", "data": {"errorKind": kind}}});
-        let flushed = ("qwen/control/session/turn_status", json!({"result": {}}));
-        let (daemon, session, prompts) = native(vec![(NATIVE, error), flushed]).await;
+        let (daemon, session, prompts) = native(vec![(NATIVE, error), flushed()]).await;
         let refused = daemon.post(&path(&session), json!({"promptId": prompts[1]})).await;
         assert_eq!((refused.status, &refused.json()["code"]), (status, &json!(kind)), "{}", refused.verdict());
     }
@@ -208,11 +277,8 @@ async fn the_errors_of_a_native_agent_have_the_peers_codes() {
 
 #[tokio::test]
 async fn a_native_agents_list_is_its_own_with_our_ids_in_it() {
-    let listed = |session: &str| format!("{session}########1");
     let (daemon, session, prompts) = native(Vec::new()).await;
-    let answer = json!({"result": {"snapshots": [{"promptId": listed(&session), "turnIndex": 0}]}});
-    daemon.hosts.behave(|behaviour| behaviour.answers = vec![("qwen/status/session/rewind_snapshots", answer)]);
     let list = daemon.get(&format!("{}/snapshots", path(&session))).await.json();
-    let expected = json!({"promptId": listed(&session), "turnIndex": 0, "daemonPromptId": prompts[0]});
-    assert_eq!(list, json!({ "snapshots": [expected] }));
+    let place = |number: usize| json!({"promptId": format!("{session}########{}", number + 1), "turnIndex": number, "daemonPromptId": prompts[number]});
+    assert_eq!(list, json!({ "snapshots": [place(0), place(1)] }));
 }

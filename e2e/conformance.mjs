@@ -2,6 +2,7 @@
 // events of turns compared with the peer's. The built-in agent stands behind it.
 
 import { run } from "./conformance/checks.mjs";
+import { flows as life } from "./conformance/life.mjs";
 import { flows as minimum } from "./conformance/minimum.mjs";
 import { flows as policies } from "./conformance/policies.mjs";
 import { flows as prompts } from "./conformance/prompts.mjs";
@@ -14,4 +15,4 @@ import { onStage, sdkVersion } from "./conformance/stage.mjs";
 import { flows as stream } from "./conformance/stream.mjs";
 
 console.log(`conformance: client ${sdkVersion}`);
-await run("conformance", [...requests, ...prompts, ...replaced, ...session, ...policies, ...stream, ...restart, ...minimum, ...sequences], onStage);
+await run("conformance", [...requests, ...prompts, ...replaced, ...session, ...policies, ...stream, ...restart, ...life, ...minimum, ...sequences], onStage);

@@ -71,8 +71,8 @@ async function attached(stage) {
   const again = await thrown("the id a second time", stage.open(client, { sessionId: chosen }));
   has("6.1 a second time it is a conflict", again, { status: 409 });
   has("6.1 with a live one", again.body, { code: "session_id_conflict", conflict: "live", sessionId: chosen.toLowerCase() });
-  const asked = await stage.open(client, { sourceType: "bot" }).catch((error) => error);
-  saw("2.2 a source is asked for in the capabilities, and turnd does not claim to keep one", /session_source_metadata/.test(asked.message), asked);
+  const asked = await stage.open(client, { sourceType: "bot", sourceId: "b-1" });
+  has("6.1 who made a session is kept", asked.session, { sourceType: "bot", sourceId: "b-1", sourcePersisted: true });
 }
 
 async function oneSubscription(stage) {

@@ -10,6 +10,7 @@
 //! around it.
 
 mod agent;
+mod choice;
 mod clock;
 mod command;
 mod dismiss;

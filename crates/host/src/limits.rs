@@ -44,6 +44,10 @@ pub(crate) const TAIL_BYTES_MAX: usize = 8 * 1024;
 pub(crate) const LOG_LINE_BYTES_MAX: usize = 4 * 1024;
 /// Bytes of records held back while the transcript cannot be written: the longest answer, and some turns.
 pub(crate) const HELD_RECORD_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// Bytes of the parameters that set an agent to something. Names of modes and models have some tens.
+pub(crate) const CHOICE_BYTES_MAX: usize = 4 * 1024;
+/// Things that a client has set and that are set again; agents offer a handful.
+pub(crate) const CHOICES_MAX: usize = 16;
 /// Bytes of the host's own note that are read. Ours has some hundreds.
 pub(crate) const SIDECAR_BYTES_MAX: u64 = 1024 * 1024;
 

@@ -14,6 +14,7 @@ mod mid_turn;
 mod replace;
 mod restore;
 mod rewind;
+mod setting;
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use acp::{Message, RequestId, RpcError};
 use bytes::Bytes;
 use transcript::{Body, Rewind};
 
+use crate::choice::Choice;
 use crate::command::Ended;
 use crate::exit::Exit;
 use crate::options::Mode;
@@ -36,6 +38,7 @@ use replace::Replacement;
 use restore::Restore;
 pub(crate) use rewind::NotRewound;
 use rewind::{Rewinding, Told};
+use setting::Setting;
 
 /// The first id of the host's own requests to the agent. Those of the daemon pass through as they are and never come
 /// near it, and it fits into every agent's idea of a number.
@@ -107,6 +110,8 @@ pub(crate) enum Effect {
         /// Where the session works.
         cwd: String,
     },
+    /// Note what the agent is set to, for the next host.
+    Keep(Vec<Choice>),
     /// Forget on disk which session of the agent belongs to this one, then append the record that takes the branch back, with this
     /// time, and report both as [`Input::Rewound`] before anything else happens. Where the first fails the second is left.
     Rewind { rewind: Rewind, at_ms: u64 },
@@ -152,6 +157,11 @@ pub(crate) struct Machine {
     replacement: Option<Replacement>,
     restore: Option<Restore>,
     rewinding: Option<Rewinding>,
+    setting: Option<Setting>,
+    /// What clients have set, in the order in which they did.
+    choices: Vec<Choice>,
+    /// The mode that was set and that the agent's session could not be set to again. No prompt is handed on.
+    missing_mode: Option<Choice>,
     /// What the agent's session was told.
     told: Told,
     /// Where the agent's session works.
@@ -186,12 +196,8 @@ enum Awaited {
     NewSession {
         cwd: String,
     },
-    /// Its model.
-    Model {
-        model: String,
-    },
-    /// One of its options.
-    Options,
+    /// What a client sets.
+    Choice(Choice),
 }
 
 /// The prompt that the agent has, or is about to get.
@@ -226,6 +232,9 @@ impl Machine {
             replacement: None,
             restore: None,
             rewinding: None,
+            setting: None,
+            choices: Vec::new(),
+            missing_mode: None,
             told: Told::default(),
             cwd: String::new(),
             is_forgotten: false,

@@ -7,6 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agent::Agent;
+use crate::choice::Choice;
 use crate::file_limit::survive_file_limits;
 use crate::incoming::Incoming;
 use crate::launch;
@@ -56,7 +57,7 @@ where
         agent: begun.agent,
         journal: begun.journal,
         told: Recording::default(),
-        note: Note::new(&options.session_id, argv(&options)),
+        note: Note::new(&options.session_id, argv(&options)).choosing(begun.choices),
         note_path: sidecar::path_beside(&options.transcript_path),
         linger: options.linger,
         tree: begun.tree,
@@ -76,6 +77,7 @@ where
 /// What a start has come to.
 struct Begun {
     machine: Machine,
+    choices: Vec<Choice>,
     agent: Agent,
     order: launch::Order,
     journal: Option<crate::journal::Journal>,
@@ -86,7 +88,10 @@ struct Begun {
 impl Begun {
     fn with(options: &HostOptions, started: Started) -> Self {
         Self {
-            machine: Machine::new(options.mode, started.remembered).trusted(started.order.capability.clone()),
+            machine: Machine::new(options.mode, started.remembered)
+                .trusted(started.order.capability.clone())
+                .choosing(started.choices.clone()),
+            choices: started.choices,
             agent: Agent::new(Some(started.agent)),
             order: started.order,
             journal: started.journal,
@@ -100,6 +105,7 @@ impl Begun {
         tracing::error!(error = %why, data = why.data, "the session cannot be hosted");
         Self {
             machine: Machine::without_agent(options.mode, why),
+            choices: Vec::new(),
             agent: Agent::new(None),
             order: launch::Order::new(options, &options.transcript_path),
             journal: None,

@@ -285,6 +285,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
             | Effect::RunCommand(_)
             | Effect::StopCommand => {}
             Effect::Remember { agent_session, cwd } => self.remember(at_ms, agent_session, cwd),
+            Effect::Keep(choices) => {
+                self.note.choices = choices;
+                self.write_note(at_ms);
+            }
             Effect::Linger => self.timers.arm(Timer::Linger, self.linger),
             Effect::Replace => self.begin_replacement(),
             Effect::End => self.begin_end(),
@@ -313,9 +317,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
     fn remember(&mut self, at_ms: u64, agent_session: String, cwd: String) {
         self.note.agent_session_id = agent_session;
         self.note.cwd = cwd;
+        self.write_note(at_ms);
+    }
+
+    fn write_note(&mut self, at_ms: u64) {
         self.note.updated_at = at_ms;
         if let Err(error) = sidecar::write(&self.note_path, &self.note) {
-            tracing::warn!(%error, "the agent's session id cannot be noted; after a restart it will begin anew");
+            tracing::warn!(%error, "the agent's session and settings cannot be noted; after a restart it will begin with those of before");
         }
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::choice::Choice;
 use crate::limits::SIDECAR_BYTES_MAX;
 
 /// The version written; another one is not read, and not overwritten with less than it said until a session begins.
@@ -27,6 +28,9 @@ pub(crate) struct Note {
     pub(crate) cwd: String,
     /// The session, as the agent names it.
     pub(crate) agent_session_id: String,
+    /// What clients have set the agent to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) choices: Vec<Choice>,
     /// The agent's command line.
     pub(crate) agent: Vec<String>,
     /// When this was written, in epoch milliseconds.
@@ -36,7 +40,18 @@ pub(crate) struct Note {
 impl Note {
     pub(crate) fn new(session_id: &str, agent: Vec<String>) -> Self {
         let session_id = session_id.to_owned();
-        Self { v: VERSION, session_id, cwd: String::new(), agent_session_id: String::new(), agent, updated_at: 0 }
+        let (cwd, agent_session_id, choices) = (String::new(), String::new(), Vec::new());
+        Self { v: VERSION, session_id, cwd, agent_session_id, choices, agent, updated_at: 0 }
+    }
+
+    /// The same with what an earlier host had noted of settings.
+    pub(crate) fn choosing(self, choices: Vec<Choice>) -> Self {
+        Self { choices, ..self }
+    }
+
+    /// The session, as the agent names it; none where that was taken back.
+    pub(crate) fn agent_session(&self) -> Option<String> {
+        Some(self.agent_session_id.clone()).filter(|session| !session.is_empty())
     }
 }
 
@@ -50,11 +65,12 @@ pub(crate) fn read(path: &Path, session_id: &str) -> Option<Note> {
     let mut text = Vec::new();
     transcript::open_regular(path).ok()?.take(SIDECAR_BYTES_MAX).read_to_end(&mut text).ok()?;
     let note: Note = serde_json::from_slice(&text).ok()?;
-    let usable = note.v == VERSION && note.session_id == session_id && !note.agent_session_id.is_empty();
+    let usable = note.v == VERSION && note.session_id == session_id;
     usable.then_some(note)
 }
 
-/// Takes back which session of the agent it is: whoever reads finds none. It is on the disk when this returns, because what is written
+/// Takes back which session of the agent it is: whoever reads finds none, but still what
+/// it was set to. It is on the disk when this returns, because what is written
 /// behind it may be there after a power cut.
 pub(crate) fn forget(path: &Path, note: &Note) -> io::Result<()> {
     write(path, &Note { agent_session_id: String::new(), ..note.clone() })?;
@@ -98,7 +114,7 @@ mod tests {
         let path = path_beside(&folder.path().join("s1.jsonl"));
         write(&path, &note()).unwrap();
         forget(&path, &note()).unwrap();
-        assert_eq!(read(&path, "s1"), None);
+        assert_eq!(read(&path, "s1").unwrap().agent_session(), None);
         write(&path, &note()).unwrap();
         assert_eq!(read(&path, "s1"), Some(note()));
     }

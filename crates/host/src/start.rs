@@ -7,6 +7,7 @@ use tokio::io::AsyncRead;
 use tokio::time::{Instant, timeout_at};
 use transcript::{Identity, LockError, SessionLock, Writer};
 
+use crate::choice::Choice;
 use crate::incoming::Incoming;
 use crate::journal::Journal;
 use crate::launch::{self, Agent};
@@ -25,6 +26,8 @@ pub(crate) struct Started {
     pub(crate) journal: Option<Journal>,
     /// The agent's name for the session, from an earlier host.
     pub(crate) remembered: Option<String>,
+    /// What an earlier host's agent was set to.
+    pub(crate) choices: Vec<Choice>,
     /// How the agent was started.
     pub(crate) order: launch::Order,
     pub(crate) agent: Agent,
@@ -45,13 +48,15 @@ pub(crate) async fn start<R: AsyncRead + Unpin>(
     let Some(lock) = wait_for_lock(options, &transcript, daemon).await? else { return Ok(None) };
     let tree = Tree::of_session(transcript.as_os_str());
     end_leftovers(&tree).await.map_err(|stubborn| writer_conflict(&stubborn.to_string(), None))?;
-    let (journal, remembered) = match options.mode {
+    let (journal, note) = match options.mode {
         Mode::Native => (None, None),
         Mode::Recorded => {
             let note = sidecar::read(&sidecar::path_beside(&transcript), &options.session_id);
-            (Some(open_journal(options, &transcript)?), note.map(|note| note.agent_session_id))
+            (Some(open_journal(options, &transcript)?), note)
         }
     };
+    let remembered = note.as_ref().and_then(sidecar::Note::agent_session);
+    let choices = note.map_or_else(Vec::new, |note| note.choices);
     let order = launch::Order::new(options, &transcript);
     let agent = launch::start(&order).map_err(|error| {
         let program = options.agent.program.to_string_lossy();
@@ -61,7 +66,7 @@ pub(crate) async fn start<R: AsyncRead + Unpin>(
             &format!("cannot start {program}: {error}"),
         )
     })?;
-    Ok(Some(Started { lock, journal, remembered, order, agent, tree }))
+    Ok(Some(Started { lock, journal, remembered, choices, order, agent, tree }))
 }
 
 /// An earlier host may linger over a turn whose daemon has died. Its outcome is worth the wait.

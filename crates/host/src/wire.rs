@@ -17,6 +17,9 @@ pub(crate) const SESSION_NEW: &str = "session/new";
 pub(crate) const SESSION_LOAD: &str = "session/load";
 pub(crate) const SESSION_RESUME: &str = "session/resume";
 pub(crate) const SESSION_PROMPT: &str = "session/prompt";
+pub(crate) const SET_MODE: &str = "session/set_mode";
+/// The same of an agent that keeps its own transcript.
+pub(crate) const NATIVE_MODE: &str = "qwen/control/session/approval_mode";
 pub(crate) const SET_MODEL: &str = "session/set_model";
 pub(crate) const SET_OPTION: &str = "session/set_config_option";
 pub(crate) const SESSION_CANCEL: &str = "session/cancel";
@@ -91,6 +94,8 @@ pub mod code {
     pub const COMMAND_IN_PROGRESS: &str = "shell_in_progress";
     /// A command of a user cannot be started.
     pub const COMMAND_UNSTARTABLE: &str = "shell_unstartable";
+    /// The agent's session could not be set again to the approval mode of before, and no prompt is handed on until one is set.
+    pub const APPROVAL_MODE_NOT_RESTORED: &str = "approval_mode_not_restored";
     /// What the daemon wants on record is not for this host to write.
     pub const NOT_RECORDED: &str = "not_recorded";
     /// The agent is not replaced, since it has stopped meanwhile.
@@ -267,11 +272,6 @@ pub(crate) fn session_id(raw: &str) -> Option<String> {
 /// The model a session starts with, when the agent tells it.
 pub(crate) fn model(result: &str) -> Option<String> {
     acp::string_at(result, &["models", "currentModelId"]).or_else(|| model_among_options(result))
-}
-
-/// The model that a request to set it names.
-pub(crate) fn model_id(params: &str) -> Option<String> {
-    acp::string_at(params, &["modelId"])
 }
 
 /// The model that is set, where a list of options says it.

@@ -4,7 +4,7 @@ use acp::{Message, RequestId, compose};
 use serde_json::json;
 use transcript::Body;
 
-use super::{Awaited, Effect, Machine};
+use super::{Effect, Machine};
 use crate::options::Mode;
 use crate::wire::{self, code};
 
@@ -33,15 +33,6 @@ impl Machine {
                 let message = "the transcript cannot be written";
                 self.refuse(request, &wire::refusal(code::TRANSCRIPT_UNWRITABLE, message, &cause));
             }
-        }
-    }
-
-    /// What has to be read of the agent's answer to a request that sets it.
-    pub(super) fn sets(method: &str, message: &Message) -> Option<Awaited> {
-        match method {
-            wire::SET_MODEL => message.params().and_then(wire::model_id).map(|model| Awaited::Model { model }),
-            wire::SET_OPTION => Some(Awaited::Options),
-            _ => None,
         }
     }
 

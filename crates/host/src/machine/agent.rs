@@ -101,6 +101,9 @@ impl Machine {
         if self.is_rewinding_with(id) {
             return self.session_made(&outcome);
         }
+        if self.is_setting_with(id) {
+            return self.set_again(&outcome);
+        }
         if self.unheard.take_if(|unheard| unheard == id).is_some() {
             return;
         }
@@ -110,8 +113,7 @@ impl Machine {
         match (self.awaited.remove(id), outcome) {
             (Some(Awaited::Initialize), outcome) => self.initialize_answered(&outcome),
             (Some(Awaited::NewSession { cwd }), Outcome::Result(result)) => self.session_known(result, cwd),
-            (Some(Awaited::Model { model }), Outcome::Result(_)) => self.model_is(model),
-            (Some(Awaited::Options), Outcome::Result(result)) => self.options_are(result),
+            (Some(Awaited::Choice(choice)), Outcome::Result(answer)) => self.chosen(choice, answer),
             _ => {}
         }
         self.tell_daemon(line_of(message));

@@ -3,6 +3,7 @@
 use acp::{Kind, Message, RequestId, RpcError, rpc_error};
 
 use super::{Awaited, Effect, Machine, Running, line_of};
+use crate::choice::Choice;
 use crate::options::Mode;
 use crate::turn::Turn;
 use crate::wire::{self, code};
@@ -50,15 +51,18 @@ impl Machine {
             return self.run_command(id, message);
         }
         let takes_the_session = matches!(method, wire::SESSION_PROMPT | wire::SESSION_NEW | wire::SESSION_LOAD);
-        if takes_the_session && (self.running.is_some() || self.restore.is_some() || self.rewinding.is_some()) {
+        if takes_the_session && (self.running.is_some() || self.is_changing_session()) {
             return self.refuse_as_busy(id);
+        }
+        if self.refuses_choice(id, method, message) {
+            return;
         }
         let awaited = match method {
             wire::SESSION_PROMPT => return self.prompt(at_ms, id, message),
             wire::SESSION_LOAD => return self.begin_restore(id, message),
             wire::INITIALIZE => return self.introduce(id, message),
             wire::SESSION_NEW => Some(Awaited::NewSession { cwd: wire::cwd(message.params().unwrap_or_default()) }),
-            _ => Self::sets(method, message),
+            _ => Choice::read(method, message.params().unwrap_or("{}")).map(Awaited::Choice),
         };
         if let Some(awaited) = awaited {
             self.awaited.insert(id.clone(), awaited);
@@ -89,6 +93,9 @@ impl Machine {
     }
 
     fn prompt(&mut self, at_ms: u64, id: &RequestId, message: &Message) {
+        if self.refuses_laxer_mode(id) {
+            return;
+        }
         if self.mode == Mode::Native {
             self.running = Some(Running { request: id.clone(), undispatched: None, cancelled_at: None, turn: None });
             self.replaying = false;

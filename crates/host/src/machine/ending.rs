@@ -55,6 +55,11 @@ impl Machine {
         for request in [self.take_restore_request(), self.take_rewind_request()].into_iter().flatten() {
             self.refuse(&request, &lost);
         }
+        // Nobody knows what the agent is set to, and the daemon not which session it has.
+        let setting = self.take_setting_request();
+        if let Some(request) = &setting {
+            self.refuse(request, &lost);
+        }
         for request in std::mem::take(&mut self.awaited).into_keys() {
             self.refuse(&request, &lost);
         }
@@ -62,7 +67,7 @@ impl Machine {
         if let Some(request) = &replacing {
             self.refuse(request, &lost);
         }
-        if self.phase == Phase::Lingering || replacing.is_some() {
+        if self.phase == Phase::Lingering || replacing.is_some() || setting.is_some() {
             self.over();
         }
     }
@@ -124,8 +129,7 @@ impl Machine {
         let never_began = wire::agent_gone(code::AGENT_UNAVAILABLE, "the agent ended before it answered", exit);
         let was_asked = self.initialized
             || !self.awaited.is_empty()
-            || self.restore.is_some()
-            || self.rewinding.is_some()
+            || self.is_changing_session()
             || self.replacement.is_some()
             || self.running.is_some();
         if !was_asked && self.phase == Phase::Serving {
@@ -137,7 +141,8 @@ impl Machine {
             self.refuse(&request, &wire::agent_gone(code::CHANNEL_CLOSED, "the agent ended during the turn", exit));
         }
         let ended = wire::agent_gone(code::CHANNEL_CLOSED, "the agent ended", exit);
-        for request in [self.take_restore_request(), self.take_rewind_request()].into_iter().flatten() {
+        let changing = [self.take_restore_request(), self.take_rewind_request(), self.take_setting_request()];
+        for request in changing.into_iter().flatten() {
             self.refuse(&request, &ended);
         }
         if let Some(request) = self.take_replacement_request() {

@@ -28,7 +28,7 @@ pub(super) struct Replacement {
 
 impl Machine {
     pub(super) fn begin_replacement(&mut self, id: &RequestId, message: &Message) {
-        if self.replacement.is_some() || self.restore.is_some() || self.rewinding.is_some() {
+        if self.replacement.is_some() || self.is_changing_session() {
             return self.refuse_as_busy(id);
         }
         if self.running.is_none() {

@@ -13,6 +13,7 @@ use acp::{Message, Outcome, RequestId, RpcError, compose};
 
 use super::Machine;
 use super::rewind::Told;
+use super::setting::{Kindred, Opened};
 use crate::options::Mode;
 use crate::wire::{self, Memory};
 
@@ -98,10 +99,10 @@ impl Machine {
             let error = RpcError::new(acp::rpc_error::INTERNAL_ERROR, "the agent gave its new session no id");
             return self.restore_failed(&Restore { session: None, ..restore }, &error);
         };
-        self.model = wire::model(result);
         self.told = if restore.step == Memory::Fresh { Told::nothing() } else { Told::unknown() };
-        self.tell_daemon(wire::restored(&restore.request, result, &session, restore.step));
-        self.remember(session, wire::cwd(&restore.params));
+        let kind = Kindred::Restored { cwd: wire::cwd(&restore.params) };
+        let Restore { request, step: memory, .. } = restore;
+        self.open(Opened { request, session, result: result.to_owned(), memory, kind });
     }
 
     /// Without an agent that has the session there is nothing to stay for; one that had never lost it goes on.

@@ -8,6 +8,7 @@
 
 use acp::{Message, Outcome, RequestId, compose};
 
+use super::setting::{Kindred, Opened};
 use super::{Effect, Machine};
 use crate::limits::TOLD_MAX;
 use crate::options::Mode;
@@ -75,7 +76,7 @@ impl Told {
 
 impl Machine {
     pub(super) fn begin_rewind(&mut self, id: &RequestId, message: &Message) {
-        if self.running.is_some() || self.restore.is_some() || self.rewinding.is_some() {
+        if self.running.is_some() || self.is_changing_session() || self.is_being_set() {
             return self.refuse_as_busy(id);
         }
         let params = message.params().unwrap_or("{}").to_owned();
@@ -148,16 +149,13 @@ impl Machine {
                     _ => self.told = Told::nothing(),
                 }
                 let old = self.agent_session.take();
-                self.model = wire::model(&made.result).or(self.model.take());
                 // What it said behind its last turn is about what is taken back.
                 drop(self.late.take());
                 // A session that is made out of another one may be told again, which is no word of a turn.
                 self.replaying = true;
                 self.remember(made.session.clone(), wire::cwd(&params));
-                self.tell_daemon(wire::restored(&request, &made.result, &made.session, memory));
-                if let Some(old) = old {
-                    self.close_session(&old);
-                }
+                let Made { session, result } = made;
+                self.open(Opened { request, session, result, memory, kind: Kindred::Rewound { old } });
             }
             Err(not_rewound) => {
                 // The old session is noted again behind the next record: only then is it certain what the branch is.
@@ -175,7 +173,7 @@ impl Machine {
     }
 
     /// Lets the agent drop a session that nobody will ask for again. How it answers is nothing to anybody.
-    fn close_session(&mut self, session: &str) {
+    pub(super) fn close_session(&mut self, session: &str) {
         if self.capabilities.close {
             let id = self.own_id();
             self.tell_agent(compose::request_raw(&id, wire::SESSION_CLOSE, &wire::close_params(session)));

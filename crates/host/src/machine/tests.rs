@@ -9,6 +9,7 @@ mod properties;
 mod replacing;
 mod restoring;
 mod rewinding;
+mod setting;
 mod steering;
 
 use acp::{Kind, Outcome};
@@ -120,6 +121,9 @@ fn shown_effect(effect: &Effect) -> String {
         Effect::Admit { record, .. } => format!("admit {}", shown(record)),
         Effect::Record { record, .. } => format!("record {}", shown(record)),
         Effect::Remember { agent_session, cwd } => format!("remember {agent_session} in {cwd}"),
+        Effect::Keep(choices) => {
+            format!("keep {}", choices.iter().map(|choice| choice.value.to_string()).collect::<Vec<_>>().join(" "))
+        }
         Effect::Rewind { rewind, at_ms } => {
             format!("forget, rewind to {} at {at_ms}", rewind.before.as_deref().unwrap_or("nothing"))
         }

@@ -7,5 +7,6 @@ mod guarding;
 mod lingering;
 mod recording;
 mod replacing;
+mod setting;
 mod starting;
 mod world;

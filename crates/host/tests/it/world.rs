@@ -172,11 +172,12 @@ impl Host {
     }
 
     /// Initialises and opens a new session.
-    pub(crate) async fn open(&mut self) {
+    pub(crate) async fn open(&mut self) -> Value {
         self.initialize().await;
         let id = self.ask("session/new", json!({ "cwd": "/", "mcpServers": [] })).await;
         let answer = self.answer(id).await;
         self.session = answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
+        answer
     }
 
     /// Initialises and restores the session.

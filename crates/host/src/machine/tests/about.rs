@@ -39,7 +39,7 @@ fn a_model_that_is_switched_is_on_record_before_the_daemon_hears_it_and_once() {
     let mut world = World::ready();
     let ask = r#"{"id":2,"method":"session/set_model","params":{"sessionId":"ses","modelId":"m-2"}}"#;
     assert_eq!(world.daemon(ask), "agent< session/set_model#2");
-    assert_eq!(world.agent(r#"{"id":2,"result":{}}"#), "write session_model; daemon< #2 {}");
+    assert_eq!(world.agent(r#"{"id":2,"result":{}}"#), r#"write session_model; keep "m-2"; daemon< #2 {}"#);
     assert_eq!(world.machine.model.as_deref(), Some("m-2"));
     assert_eq!(world.daemon(ask), "agent< session/set_model#2");
     assert_eq!(world.agent(r#"{"id":2,"result":{}}"#), "daemon< #2 {}");
@@ -60,6 +60,6 @@ fn a_model_that_is_an_option_is_read_where_the_options_are_listed() {
         r#"{"id":2,"method":"session/set_config_option","params":{"sessionId":"ses","configId":"m","value":"m-3"}}"#,
     );
     let answer = format!(r#"{{"id":2,"result":{{{}}}}}"#, options("m-3"));
-    assert!(world.agent(&answer).starts_with("write session_model; daemon< #2 "));
+    assert!(world.agent(&answer).starts_with(r#"write session_model; keep "m-3"; daemon< #2 "#));
     assert_eq!(world.machine.model.as_deref(), Some("m-3"));
 }

@@ -347,7 +347,11 @@ def text_said(frames):
 
 def run(name, flows):
     """Runs (title, function) pairs and says which failed; the words given on the command line pick titles."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(f"{name}: ended by SIGTERM"))  # through the stages' exits
+    def ended(*_):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` sends two, and the second would end the clearing
+        sys.exit(f"{name}: ended by SIGTERM")  # through the stages' exits
+
+    signal.signal(signal.SIGTERM, ended)
     chosen = [(t, f) for t, f in flows if all(word in t for word in sys.argv[1:])]
     failed = []
     for title, flow in chosen:

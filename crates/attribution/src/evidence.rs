@@ -214,7 +214,17 @@ impl Evidence {
     /// What makes the turn at the end of the branch another's than the admission's.
     pub(crate) fn foreign(&self, admission: &Admission) -> Option<Foreign<'_>> {
         let foreign = self.last_turn.foreign(&admission.prompt_id, self.shows_own_prompt(admission));
-        foreign.or_else(|| self.is_taken_back(admission).then_some(Foreign::TakenBack))
+        let foreign = foreign.or_else(|| self.is_taken_back(admission).then_some(Foreign::TakenBack));
+        foreign.or_else(|| self.gone_on_with(admission).map(Foreign::GoneOnWith))
+    }
+
+    /// The prompt that went on with the turn at the end of the branch, if one did behind the admission and it is another. It asked nothing,
+    /// so that the last question is not its own, and its words look like the answer to that.
+    fn gone_on_with(&self, admission: &Admission) -> Option<&str> {
+        let (by, moment) = self.last_turn.ended_by_other(&admission.prompt_id)?;
+        // Behind a question that is the admission's own it is, whatever the clock says.
+        let is_behind = self.is_since(moment, admission) || self.last_turn.is_stamped_with(&admission.prompt_id);
+        is_behind.then_some(by)
     }
 
     /// Whether the branch was taken back behind the admission's marker, and the admission's own question does not stand behind that: its

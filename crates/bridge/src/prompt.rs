@@ -47,6 +47,9 @@ pub struct Prompt {
     pub extra: Option<String>,
     /// The prompt repeats a failed one whose text is already in the history, so it is not echoed.
     pub retry: bool,
+    /// It is about how the conversation stands, so it is not admitted while another prompt runs or waits. It may be while the session is
+    /// held, and is the first to run when it is released.
+    pub alone: bool,
     /// Milliseconds from admission, the time in the queue included, after which the caller is released.
     pub deadline_ms: Option<u64>,
     /// Milliseconds from dispatch after which the caller is released.
@@ -86,6 +89,9 @@ pub enum AdmitError {
     /// The content is not a JSON array, or the further members are not a JSON object.
     #[error("prompt content is not a JSON array")]
     NotContent,
+    /// It is to be alone, and another prompt runs or waits.
+    #[error("session is busy")]
+    Busy,
     /// The session is being closed.
     #[error("session is closing")]
     Closing,

@@ -153,10 +153,12 @@ impl Session {
     }
 
     fn admit(&mut self, prompt: Prompt, receipt: Receipt, step: &mut Step) {
+        let alone = prompt.alone;
         match self.admissible(prompt, receipt, step.at_ms) {
             Err(error) => step.reply(Reply::NotAdmitted(error)),
             Ok(mut entry) => {
-                entry.waited = self.turn.is_some() || !self.queue.is_empty() || self.is_kept_waiting();
+                // One that is alone waits for nobody but its own caller, who holds the session.
+                entry.waited = !alone && (self.is_busy() || self.is_kept_waiting());
                 self.active_at_ms = step.at_ms;
                 step.push(Effect::RecordAdmission { prompt_id: entry.prompt_id.clone(), at_ms: self.ledger_ms });
                 step.reply(Reply::Admitted(entry.admission.receipt.clone()));
@@ -181,6 +183,9 @@ impl Session {
         }
         if let Some(admission) = self.steering.admission(&receipt.prompt_id) {
             return Err(AdmitError::Known { first: admission.receipt.clone(), same_content: false });
+        }
+        if prompt.alone && (self.is_busy() || self.is_replacing()) {
+            return Err(AdmitError::Busy);
         }
         let pending = self.unfinished() + self.steering.len();
         if pending >= self.pending_prompts_max {

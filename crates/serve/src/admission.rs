@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bridge::{AdmitError, Prompt, Receipt, Session};
 use hyper::StatusCode;
 
+use crate::aside::busy;
 use crate::chosen::{Once, OnceError, fingerprint};
 use crate::content::Content;
 use crate::refusal::Refusal;
@@ -46,19 +47,24 @@ pub(crate) async fn admit(
     if is_closing {
         return Err(Refusal::archiving(session.id()));
     }
+    match chosen {
+        Some(_) if !workspace.sink.has_room(session.id()) => Err(no_room()),
+        Some(prompt_id) => admit_once(workspace, session, &prompt_id, prompt),
+        None => Ok(Admission::new(admit_new(workspace, session, prompt)?, false)),
+    }
+}
+
+/// Admits a prompt whose id the daemon makes.
+///
+/// # Errors
+/// When it is not admitted; nothing was sent then.
+pub(crate) fn admit_new(workspace: &Workspace, session: &Session, prompt: Prompt) -> Result<Receipt, Refusal> {
     if !workspace.sink.has_room(session.id()) {
         return Err(no_room());
     }
-    match chosen {
-        Some(prompt_id) => admit_once(workspace, session, &prompt_id, prompt),
-        None => match session.admit(prompt) {
-            Ok(receipt) => {
-                workspace.chosen.note(session.id(), &receipt.prompt_id);
-                Ok(Admission::new(receipt, false))
-            }
-            Err(error) => Err(refused(session.id(), error)),
-        },
-    }
+    let receipt = session.admit(prompt).map_err(|error| refused(session.id(), error))?;
+    workspace.chosen.note(session.id(), &receipt.prompt_id);
+    Ok(receipt)
 }
 
 /// Reads the session's ids, if that was not done yet.
@@ -155,6 +161,7 @@ pub(crate) fn prompt(workspace: &Workspace, session: &Session, client: Option<&s
         originator: client.map(str::to_owned),
         extra: content.extra,
         retry,
+        alone: false,
         deadline_ms: shorter(content.deadline_ms, workspace.options.prompt_deadline_ms),
         run_deadline_ms: shorter(content.run_deadline_ms, workspace.options.prompt_run_deadline_ms),
     }
@@ -176,6 +183,7 @@ pub(crate) fn refused(session: &str, error: AdmitError) -> Refusal {
                 .retry_later()
         }
         AdmitError::Known { first, .. } => id_conflict(session, &first.prompt_id),
+        AdmitError::Busy => busy(session, "A prompt runs or waits"),
         AdmitError::NotContent => Refusal::bad_request("invalid_prompt", error.to_string()),
         AdmitError::Closing => Refusal::archiving(session),
         AdmitError::Gone => Refusal::session_not_found(session),

@@ -38,6 +38,13 @@ impl Aside {
         Ok(acp_value(&result))
     }
 
+    /// 501: the agent lacks it.
+    pub(crate) fn unsupported(&self, session: &str) -> Refusal {
+        let message = "The session's agent cannot do that";
+        Refusal { code: self.unsupported.into(), ..Refusal::new(StatusCode::NOT_IMPLEMENTED, "", message) }
+            .with("sessionId", session)
+    }
+
     /// 501 where the agent lacks the ability, 504 where it did not answer in time, 409 where it is busy, 404 where it or the session is
     /// gone, else 500 with the agent's own words.
     pub(crate) fn refusal(&self, session: &str, error: AskError) -> Refusal {
@@ -54,9 +61,7 @@ impl Aside {
         let data: Value = error.data.as_deref().map(acp_value).unwrap_or_default();
         let word = |key: &str| data[key].as_str().unwrap_or_default();
         if error.code == METHOD_NOT_FOUND {
-            let message = "The session's agent cannot do that";
-            return Refusal { code: self.unsupported.into(), ..Refusal::new(StatusCode::NOT_IMPLEMENTED, "", message) }
-                .with("sessionId", session);
+            return self.unsupported(session);
         }
         if word("errorKind") == "session_busy" || word("turnd/code") == "turn_in_progress" {
             return busy(session, error.message);

@@ -1,6 +1,7 @@
 //! The body of a prompt: what is checked before anyone looks for the session (wire rules, section 8.1), and what travels on.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -14,6 +15,9 @@ use crate::requests::{number, whole_number};
 /// Keys that are ours; every other key travels to the agent.
 const OWN_KEYS: [&str; 7] =
     ["prompt", "promptId", "deadlineMs", "runDeadlineMs", "eventDetailMode", "delivery", "retry"];
+
+/// How the members of `_meta` begin that are a daemon's orders.
+const ORDERS: &str = "qwen.daemon.";
 
 /// A prompt's body that passed every check.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,8 +55,7 @@ pub(crate) fn parse(fields: &Fields<'_>) -> Result<Content, Refusal> {
     let blocks: Vec<Value> =
         serde_json::from_str(raw.get()).map_err(|error| invalid(format!("`prompt` cannot be read: {error}")))?;
     check_blocks(&blocks)?;
-    let deadline_ms = deadline(fields, "deadlineMs", "invalid_deadline_ms")?;
-    let run_deadline_ms = deadline(fields, "runDeadlineMs", "invalid_run_deadline_ms")?;
+    let (deadline_ms, run_deadline_ms) = deadlines(fields)?;
     check_modes(fields)?;
     Ok(Content {
         blocks: raw.get().to_owned(),
@@ -126,6 +129,15 @@ fn check_image(block: &Value) -> Result<(), Refusal> {
     ))
 }
 
+/// How long the caller waits, in milliseconds from admission and from dispatch.
+///
+/// # Errors
+/// 400 `invalid_deadline_ms` and `invalid_run_deadline_ms`.
+pub(crate) fn deadlines(fields: &Fields<'_>) -> Result<(Option<u64>, Option<u64>), Refusal> {
+    let deadline_ms = deadline(fields, "deadlineMs", "invalid_deadline_ms")?;
+    Ok((deadline_ms, deadline(fields, "runDeadlineMs", "invalid_run_deadline_ms")?))
+}
+
 fn deadline(fields: &Fields<'_>, name: &str, code: &'static str) -> Result<Option<u64>, Refusal> {
     let Some(raw) = fields.get(name) else { return Ok(None) };
     let after_ms = number(raw, 1..=DEADLINE_MS_MAX);
@@ -174,8 +186,27 @@ fn display_text(blocks: &[Value]) -> String {
 
 fn extra(fields: &Fields<'_>) -> Option<String> {
     let others = fields.iter().filter(|(key, _)| !OWN_KEYS.contains(&key.as_str()));
-    let others: Vec<_> = others.map(|(key, raw)| format!("{}:{}", Value::from(key.as_str()), raw.get())).collect();
+    let member = |(key, raw): (&String, &&RawValue)| match key.as_str() {
+        "_meta" => member(key, &without_orders(raw.get())),
+        _ => member(key, raw.get()),
+    };
+    let others: Vec<_> = others.map(member).collect();
     (!others.is_empty()).then(|| format!("{{{}}}", others.join(",")))
+}
+
+fn member(key: &str, raw: &str) -> String {
+    format!("{}:{raw}", Value::from(key))
+}
+
+/// A `_meta` without what only a daemon may order of its agent: with some of it the agent does not read the prompt, but goes on with another
+/// one (wire rules, section 14.2).
+fn without_orders(meta: &str) -> Cow<'_, str> {
+    let Ok(members) = serde_json::from_str::<BTreeMap<String, &RawValue>>(meta) else { return meta.into() };
+    if !members.keys().any(|key| key.starts_with(ORDERS)) {
+        return meta.into();
+    }
+    let kept = members.iter().filter(|(key, _)| !key.starts_with(ORDERS));
+    format!("{{{}}}", kept.map(|(key, raw)| member(key, raw.get())).collect::<Vec<_>>().join(",")).into()
 }
 
 #[cfg(test)]
@@ -243,6 +274,19 @@ mod tests {
         let content = content.unwrap();
         assert_eq!(content.extra.as_deref(), Some(r#"{"_meta":{"a":1},"k\"ey":[2]}"#));
         assert_eq!((content.prompt_id.as_deref(), content.retry), (Some("p"), true));
+    }
+
+    #[test]
+    fn a_client_cannot_order_the_agent_in_the_daemons_name() {
+        let order = r#""qwen.daemon.continueLastTurn":true"#;
+        let with = |meta: &str| {
+            check(&format!(r#"{{"prompt":[{{"type":"text","text":"x"}}],"_meta":{meta}}}"#)).unwrap().extra.unwrap()
+        };
+        assert_eq!(with(&format!(r#"{{"a":1,{order},"b":[ 2 ]}}"#)), r#"{"_meta":{"a":1,"b":[ 2 ]}}"#);
+        assert_eq!(with(&format!("{{{order}}}")), r#"{"_meta":{}}"#);
+        assert_eq!(with(r#"{"\u0071wen.daemon.continueLastTurn":true}"#), r#"{"_meta":{}}"#);
+        assert_eq!(with("[7]"), r#"{"_meta":[7]}"#);
+        assert_eq!(with(r#"{ "a":1 }"#), r#"{"_meta":{ "a":1 }}"#);
     }
 
     #[test]

@@ -164,6 +164,7 @@ where
         Route::Recap => routes::aside::recap(&call).await,
         Route::Btw => routes::aside::btw(&call).await,
         Route::Generate => routes::generate::generate(&call).await,
+        Route::Continue => routes::continuation::post(&call).await,
         Route::Fork => routes::aside::fork(&call).await,
         Route::SessionVote => routes::permission::session_vote(&call),
         Route::Archive => routes::shelf::archive(&call).await,

@@ -21,6 +21,7 @@ mod chosen;
 mod clock;
 mod connection;
 mod content;
+mod continuation;
 mod create;
 mod cursors;
 mod daemon;

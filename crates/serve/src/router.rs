@@ -49,6 +49,7 @@ pub(crate) enum Route {
     Btw,
     Generate,
     Fork,
+    Continue,
     Rename,
     Model,
     ApprovalMode,
@@ -135,6 +136,7 @@ const TABLE: &[Entry] = &[
     entry("/session/{id}/recap", &[(Method::POST, Route::Recap)], "POST"),
     entry("/session/{id}/btw", &[(Method::POST, Route::Btw)], "POST"),
     entry("/session/{id}/generate", &[(Method::POST, Route::Generate)], "POST"),
+    entry("/session/{id}/continue", &[(Method::POST, Route::Continue)], "POST"),
     entry("/session/{id}/fork", &[(Method::POST, Route::Fork)], "POST"),
 ];
 

@@ -116,6 +116,7 @@ impl Gathering {
 
     fn take_result(&mut self, transcript: &Transcript, record: &Record) -> Option<()> {
         let Payload::TurnResult { prompt_id: Some(prompt_id) } = &record.payload else { return Some(()) };
+        self.evidence.last_turn.take_result(prompt_id, self.moment);
         let Some(evidence) = self.evidence.by_prompt.get_mut(prompt_id) else { return Some(()) };
         if evidence.result.is_none() {
             evidence.result = Some((self.moment, transcript.turn_result(record).ok()?));

@@ -2,7 +2,7 @@
 
 use transcript::{Kind, Message, Record};
 
-use super::Place;
+use super::{Moment, Place};
 
 /// What makes the last turn another's than an admission's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,9 @@ pub(crate) enum Foreign<'a> {
     LostBeginning,
     /// A user record with this stamp, which a note hides or which is no prompt by its shape.
     Stamp(&'a str),
+    /// The turn result of another prompt, behind the admission and the last question: that prompt went on with the turn without a question of
+    /// its own.
+    GoneOnWith(&'a str),
     /// What the session asked by itself behind the admission's own prompt.
     Session,
     /// A rewind behind the admission: its turn, if it had one, was taken back.
@@ -30,6 +33,8 @@ pub(super) struct LastTurn {
     question: Option<Place>,
     /// The newest stamp on a user record at or behind the question, whatever else that record is. So no note hides one.
     stamp: Option<String>,
+    /// The newest turn result at or behind the question: whose it is, and when it was met.
+    ended_by: Option<(String, Moment)>,
     /// Whether the session asked something by itself behind the question: its own turns carry no stamp.
     has_session_question: bool,
     /// Whether the branch is cut before any question was met, and the prompt before the cut is stamped, so that the stamp
@@ -56,6 +61,19 @@ impl LastTurn {
         if record.is_real_prompt() {
             self.take_prompt(record, place);
         }
+    }
+
+    /// Takes the turn result of a prompt.
+    pub(super) fn take_result(&mut self, prompt_id: &str, moment: Moment) {
+        if self.question.is_none() && self.ended_by.is_none() {
+            self.ended_by = Some((prompt_id.to_owned(), moment));
+        }
+    }
+
+    /// Whose result ends the turn, if it is another's than this prompt's, and when it was met.
+    pub(super) fn ended_by_other(&self, prompt_id: &str) -> Option<(&str, Moment)> {
+        let (by, moment) = self.ended_by.as_ref()?;
+        (by != prompt_id).then_some((by, *moment))
     }
 
     /// Takes the cut at the beginning of the branch, with the prompt that stands before it in the file. When no question was

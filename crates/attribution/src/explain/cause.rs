@@ -244,6 +244,9 @@ impl Report {
             Some(Foreign::Stamp(stamp)) => {
                 format!("a record behind the last question is stamped with prompt {}", printable(stamp))
             }
+            Some(Foreign::GoneOnWith(by)) => {
+                format!("a turn result behind the last question is of prompt {}, which may have gone on with the turn", printable(by))
+            }
             Some(Foreign::Session) => {
                 "behind the prompt's own question the session asked something by itself".to_owned()
             }

@@ -10,7 +10,7 @@
 //! | `A wish` | a client's wish to cancel A, in the ledger |
 //! | `A user`, `user`, `answer`, `thought`, `call`, `blind call`, `tool` | records of a turn |
 //! | `A result completed`, `A result cancelled`, `A result failed` | A's turn result |
-//! | `reminder`, `notification`, `job`, `mid-turn`, `spoken`, `command`, `command answered`, `goal tool`, `goal end`, `note`, `title`, `artifact`, `compression`, `empty compression`, `rewind` | what else stands in a transcript |
+//! | `reminder`, `notification`, `job`, `mid-turn`, `spoken`, `command`, `command answered`, `goal tool`, `goal end`, `note`, `shell command`, `shell result`, `title`, `artifact`, `compression`, `empty compression`, `rewind` | what else stands in a transcript |
 //! | `… on 3`, `… on nobody`, `… on lost` | the record's parent, when it is not the last one |
 //! | `… undated`, `unreadable`, `mute`, `huge`, `strange`, `abroad`, `bare`, `stamped` | its [`Flaw`]s |
 //! | `… torn`, `… torn 250` | so many thousandths of the line got to the disk; half of it |
@@ -46,6 +46,8 @@ const RECORDS: &[(&str, What)] = &[
     ("goal tool", What::GoalTool),
     ("goal end", What::GoalEnd),
     ("command answered", What::CommandAnswered),
+    ("shell command", What::ShellCommand),
+    ("shell result", What::ShellResult),
     ("empty compression", What::EmptyCompression),
     ("user", What::User),
     ("answer", What::Answer),

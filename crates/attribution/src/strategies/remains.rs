@@ -188,6 +188,10 @@ fn content(entry: &Entry, at_ms: u64) -> String {
         What::Command => said(entry, "user", "user", r#"{"text":"/about"}"#),
         What::CommandAnswered => note("slash_command", COMMAND_ANSWERED),
         What::Note => note("ui_telemetry", "{}"),
+        What::ShellCommand => note("user_shell_command", r#"{"command":"ls"}"#),
+        What::ShellResult => {
+            note("user_shell_result", r#"{"command":"ls","exitCode":0,"signal":null,"output":"x","aborted":false}"#)
+        }
         What::Title => note("custom_title", r#"{"customTitle":"t"}"#),
         What::Artifact => note("session_artifact_event", "{}"),
         What::Compression => note("chat_compression", compression(entry)),

@@ -139,6 +139,10 @@ pub enum What {
     CommandAnswered,
     /// Telemetry.
     Note,
+    /// The note that a user began to run a command in the workspace.
+    ShellCommand,
+    /// The note of how that ended.
+    ShellResult,
     /// The session's title.
     Title,
     /// An artifact, beside the branch.

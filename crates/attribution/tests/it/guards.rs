@@ -6,6 +6,7 @@
 
 mod file;
 mod setting;
+mod shells;
 
 use std::collections::HashSet;
 use std::fs;

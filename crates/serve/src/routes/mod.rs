@@ -6,6 +6,7 @@ pub(crate) mod aside;
 pub(crate) mod branch;
 pub(crate) mod capabilities;
 pub(crate) mod context;
+pub(crate) mod continuation;
 pub(crate) mod events;
 pub(crate) mod generate;
 pub(crate) mod health;

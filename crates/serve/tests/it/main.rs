@@ -13,6 +13,7 @@ mod acp_door;
 mod attach;
 mod branching;
 mod cold_load;
+mod continuing;
 mod cursors;
 mod damage;
 mod deadlines;

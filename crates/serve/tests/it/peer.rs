@@ -48,6 +48,8 @@ pub(crate) struct Behaviour {
     pub(crate) mute: bool,
     /// What else is answered: a method, and `result` or `error` with its value. It counts from the next question on, for every host.
     pub(crate) answers: Vec<(&'static str, Value)>,
+    /// A turn that is gone on with waits for [`Hosts::release`].
+    pub(crate) slow_to_continue: bool,
     /// Such an answer waits for [`Hosts::open_gate`].
     pub(crate) slow_answers: bool,
     /// The agent lets nobody set it to anything.
@@ -296,7 +298,11 @@ impl Host {
         let session = message["params"]["sessionId"].clone();
         let text = message["params"]["prompt"][0]["text"].as_str().unwrap_or_default().to_owned();
         let prompt_id = message["params"]["_meta"]["qwen-code/invocation"]["promptId"].as_str().unwrap().to_owned();
-        let mut record = Recording::begin(&self.order, &prompt_id, &text);
+        let goes_on = message["params"]["_meta"]["qwen.daemon.continueLastTurn"] == true;
+        let mut record = Recording::begin(&self.order, &prompt_id, &text, goes_on);
+        if goes_on && self.inner.behaviour.lock().unwrap().slow_to_continue {
+            self.inner.release.acquire().await.unwrap().forget();
+        }
         match text.split(' ').next().unwrap_or_default() {
             "hold" => {
                 let cancelled = self.cancelled.acquire();
@@ -417,12 +423,14 @@ struct Recording {
 }
 
 impl Recording {
-    fn begin(order: &HostOrder, prompt_id: &str, text: &str) -> Self {
+    fn begin(order: &HostOrder, prompt_id: &str, text: &str, goes_on: bool) -> Self {
         let cwd = order.workspace.to_string_lossy().into_owned();
         let identity = Identity { session_id: order.session_id.clone(), cwd, version: "0".into() };
         let mut writer = Writer::open(&order.transcript, identity, transcript::Durability::Process).unwrap();
-        let user = Body::User { prompt_id: Some(prompt_id.into()), parts: vec![json!({ "text": text })] };
-        writer.append(now_ms(), &user).unwrap();
+        if !goes_on {
+            let user = Body::User { prompt_id: Some(prompt_id.into()), parts: vec![json!({ "text": text })] };
+            writer.append(now_ms(), &user).unwrap();
+        }
         Self { writer, prompt_id: prompt_id.into(), text: text.into() }
     }
 

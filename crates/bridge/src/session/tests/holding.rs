@@ -24,6 +24,31 @@ fn only_an_idle_session_is_held_and_by_one_at_a_time() {
 }
 
 #[test]
+fn a_prompt_that_is_to_be_alone_runs_before_all_that_comes_while_the_session_is_held() {
+    check(&[
+        ("hold", "held 1"),
+        ("alone A", "record A, receipt A"),
+        ("admit B", "record B, receipt B, added B"),
+        ("release", "echo A, > prompt A"),
+        ("settle A end_turn", "record A completed end_turn, complete A end_turn, started B, echo B, > prompt B"),
+    ]);
+    check(&[("alone A", "record A, receipt A, echo A, > prompt A"), ("alone B", "busy")]);
+}
+
+#[test]
+fn a_prompt_that_is_to_be_alone_and_finds_another_is_not_admitted() {
+    check(&[
+        ("hold", "held 1"),
+        ("admit A", "record A, receipt A, added A"),
+        ("alone B", "busy"),
+        ("release", "started A, echo A, > prompt A"),
+        ("alone B", "busy"),
+        ("settle A end_turn", "record A completed end_turn, complete A end_turn, left A"),
+        ("alone B", "record B, receipt B, echo B, > prompt B"),
+    ]);
+}
+
+#[test]
 fn a_turn_whose_caller_was_released_is_running_still() {
     let mut play = Play::new();
     for statement in ["admit A 100", "wait 200"] {

@@ -3,6 +3,7 @@
 //! | happens | means |
 //! |---|---|
 //! | `admit A`, `admit A 300`, `admit A run 300`, `admit A 300 200` | a prompt is submitted, with a deadline in ms, a run deadline, both |
+//! | `alone A` | a prompt is submitted that is to run next or not at all |
 //! | `retry A` | a prompt is submitted as the repetition of a failed one |
 //! | `steer A` | a client says something into the running turn |
 //! | `drain`, `drain A`, `drain foreign` | the agent asks for it; for the turn of A; for another session |
@@ -121,6 +122,7 @@ impl Play {
                 admit(id, Prompt { deadline_ms, run_deadline_ms, ..Prompt::default() })
             }
             ["admit", id, ms] => admit(id, Prompt { deadline_ms: ms.parse().ok(), ..Prompt::default() }),
+            ["alone", id] => admit(id, Prompt { alone: true, ..Prompt::default() }),
             ["retry", id] => admit(id, Prompt { retry: true, ..Prompt::default() }),
             ["steer", id] => match admit(id, Prompt::default()) {
                 Input::Admit { prompt, receipt } => Input::Steer { prompt, receipt },
@@ -274,6 +276,7 @@ fn reply_word(reply: &Reply) -> String {
         Reply::Admitted(receipt) => format!("receipt {}", receipt.prompt_id),
         Reply::NotAdmitted(AdmitError::QueueFull { pending, .. }) => format!("full {pending}"),
         Reply::NotAdmitted(AdmitError::Known { same_content, .. }) => format!("known {same_content}"),
+        Reply::NotAdmitted(AdmitError::Busy) => "busy".to_owned(),
         Reply::NotAdmitted(AdmitError::NotContent) => "not content".to_owned(),
         Reply::NotAdmitted(AdmitError::Closing) | Reply::NotOpen(NotOpen::Closing) => "closing".to_owned(),
         Reply::NotAdmitted(AdmitError::Gone) | Reply::NotOpen(NotOpen::Gone) => "gone".to_owned(),

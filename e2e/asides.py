@@ -60,7 +60,41 @@ def words_into_a_turn(stage):
     same("and the list says so", listed["promotedMessageIds"], ["m-1"])
 
 
+def a_turn_goes_on(stage):
+    session = Session.create(stage.turnd())
+    events = session.events(0)
+    nothing = session.ask(200, "POST", "/continue", {})
+    same("in a new session nothing goes on", nothing, {"accepted": False, "interruption": "none"})
+    turn = stage.agent.pausing()
+    cut = session.prompt(turn.text)["promptId"]
+    turn.paused(events, cut)
+    same("nor while a prompt runs", session.call("POST", "/continue", {})[0], 409)
+    stage.home.kill()
+    stage.nothing_is_left()
+    turn.gate.opened.set()
+    session = Session.load(stage.turnd(), session.id)
+    same("after kill -9 the prompt was interrupted", session.terminals(), [(cut, "interrupted", "daemon_lost")])
+    recovery = session.ask(200, "GET", "/context")["recovery"]
+    same("and can be gone on with", recovery, {"kind": "interrupted_prompt", "canContinue": True})
+    asked = [r for r in session.transcript() if r["type"] == "user"]
+    events = session.events(session.opened["lastEventId"])
+    receipt = session.ask(200, "POST", "/continue", {})
+    same("it is", (receipt["accepted"], receipt["interruption"]), (True, "interrupted_prompt"))
+    same("to its end", flows.ending(events.terminal(receipt["promptId"])), ("turn_complete", "end_turn"))
+    result = until("the agent's own record", lambda: session.turn_result(receipt["promptId"]))
+    same("which is the new prompt's", result["state"], "completed")
+    same("and nobody asked anything", [r for r in session.transcript() if r["type"] == "user"], asked)
+    same("the old one ended as it had", [f for f in flows.facts(session) if f[0] == cut][-1], (cut, "interrupted"))
+    again = session.ask(200, "POST", "/continue", {})
+    same("and nothing is left to go on with", again, {"accepted": False, "interruption": "none"})
+    stage.home.kill()
+    session = Session.load(stage.turnd(), session.id)
+    ends = [(cut, "interrupted", "daemon_lost"), (receipt["promptId"], "completed", "end_turn")]
+    same("a load says the same of both", session.terminals(), ends)
+
+
 ALL = [
+    ("a turn goes on", a_turn_goes_on),
     ("beside the conversation", beside_the_conversation),
     ("a command", a_command),
     ("words into a turn", words_into_a_turn),

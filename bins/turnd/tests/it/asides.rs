@@ -73,6 +73,8 @@ fn what_the_agent_cannot_do_is_said_with_a_code() {
     let session = world.session();
     let (status, body) = post(&mut world, &session, "fork", &json!({"directive": "go"}));
     assert_eq!((status, &body["code"]), (501, &json!("fork_not_supported")));
+    let (status, body) = post(&mut world, &session, "continue", &json!({}));
+    assert_eq!((status, &body["code"]), (501, &json!("continue_not_supported")));
     let (status, body) = post(&mut world, &session, "fork", &json!({}));
     assert_eq!((status, &body["code"]), (400, &json!("missing_directive")));
 }

@@ -32,6 +32,8 @@ def a_command(stage):
     events.terminal(session.prompt("do: say remember the heron")["promptId"])
     ended = session.ask(200, "POST", "/shell", {"command": "echo the ibis; exit 3"})
     same("a command ends", ended, {"exitCode": 3, "output": "the ibis\n", "aborted": False})
+    nothing = session.ask(200, "POST", "/continue", {})
+    same("it is no prompt that could be gone on with", nothing, {"accepted": False, "interruption": "none"})
     prompt_id = session.prompt("do: say and now")["promptId"]
     same("the next prompt runs", flows.ending(events.terminal(prompt_id)), ("turn_complete", "end_turn"))
     asked = next(r for r in reversed(stage.agent.model.requests) if "do: say and now" in str(r["messages"]))

@@ -86,6 +86,22 @@ impl Journal {
         }
     }
 
+    /// The session's name as it is on record: the text, and whether a person gave it.
+    pub(crate) fn title(&self) -> Option<(String, bool)> {
+        let title = self.writer.title()?;
+        Some((title["customTitle"].as_str()?.to_owned(), title["titleSource"] == "manual"))
+    }
+
+    /// The host ends. A list finds the name, also where an earlier writer has pushed it out of sight.
+    pub(crate) fn close(&mut self, at_ms: u64) {
+        if self.given_up.is_none()
+            && !self.is_holding()
+            && let Err(error) = self.writer.repeat_title(at_ms.max(self.floor_ms))
+        {
+            tracing::warn!(%error, "the session's name cannot be repeated");
+        }
+    }
+
     /// Whether something waits to be written.
     pub(crate) fn is_holding(&self) -> bool {
         !self.held.is_empty()

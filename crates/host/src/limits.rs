@@ -48,6 +48,8 @@ pub(crate) const HELD_RECORD_BYTES_MAX: usize = 128 * 1024 * 1024;
 pub(crate) const CHOICE_BYTES_MAX: usize = 4 * 1024;
 /// Things that a client has set and that are set again; agents offer a handful.
 pub(crate) const CHOICES_MAX: usize = 16;
+/// UTF-16 units of a name that an agent gives its session; more than a client may give.
+pub(crate) const TITLE_UNITS_MAX: usize = 512;
 /// Bytes of the host's own note that are read. Ours has some hundreds.
 pub(crate) const SIDECAR_BYTES_MAX: u64 = 1024 * 1024;
 

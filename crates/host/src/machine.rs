@@ -15,6 +15,7 @@ mod replace;
 mod restore;
 mod rewind;
 mod setting;
+mod title;
 
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ use restore::Restore;
 pub(crate) use rewind::NotRewound;
 use rewind::{Rewinding, Told};
 use setting::Setting;
+use title::Title;
 
 /// The first id of the host's own requests to the agent. Those of the daemon pass through as they are and never come
 /// near it, and it fits into every agent's idea of a number.
@@ -171,6 +173,7 @@ pub(crate) struct Machine {
     /// A request of the host's own whose answer is nothing to anybody.
     unheard: Option<RequestId>,
     next_own_id: u64,
+    title: Title,
     /// Between a restore and the next prompt: what belongs to the conversation is a replay.
     replaying: bool,
     running: Option<Running>,
@@ -240,6 +243,7 @@ impl Machine {
             is_forgotten: false,
             unheard: None,
             next_own_id: OWN_ID_FIRST,
+            title: Title::default(),
             replaying: false,
             running: None,
             late: LateOutput::default(),
@@ -306,6 +310,7 @@ impl Machine {
     }
 
     fn over(&mut self) {
+        self.record_idea();
         let late = self.late.take();
         self.append(late.into_iter().collect());
         self.stop_command();

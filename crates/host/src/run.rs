@@ -90,7 +90,8 @@ impl Begun {
         Self {
             machine: Machine::new(options.mode, started.remembered)
                 .trusted(started.order.capability.clone())
-                .choosing(started.choices.clone()),
+                .choosing(started.choices.clone())
+                .named(started.journal.as_ref().and_then(crate::journal::Journal::title)),
             choices: started.choices,
             agent: Agent::new(Some(started.agent)),
             order: started.order,

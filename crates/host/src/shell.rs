@@ -291,7 +291,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
             }
             Effect::Linger => self.timers.arm(Timer::Linger, self.linger),
             Effect::Replace => self.begin_replacement(),
-            Effect::End => self.begin_end(),
+            Effect::End => {
+                if let Some(journal) = &mut self.journal {
+                    journal.close(at_ms);
+                }
+                self.begin_end();
+            }
         }
     }
 

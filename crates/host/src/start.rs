@@ -111,5 +111,8 @@ fn open_journal(options: &HostOptions, transcript: &Path) -> Result<Journal, Rpc
     let writer = Writer::open(transcript, identity, options.durability).map_err(|error| {
         refusal_unwritten(code::TRANSCRIPT_UNWRITABLE, "the transcript cannot be opened", &error.to_string())
     })?;
+    let writer = writer.keeping_title().map_err(|error| {
+        refusal_unwritten(code::TRANSCRIPT_UNWRITABLE, "the transcript cannot be read", &error.to_string())
+    })?;
     Ok(Journal::new(writer))
 }

@@ -287,6 +287,13 @@ pub(crate) fn options_update(params: &str) -> Option<&str> {
     (acp::string_at(update, &["sessionUpdate"])? == "config_option_update").then_some(update)
 }
 
+/// What an agent calls its session.
+pub(crate) fn title_update(params: &str) -> Option<String> {
+    let update = acp::raw_at(params, &["update"])?;
+    let is_title = acp::string_at(update, &["sessionUpdate"])? == "session_info_update";
+    acp::string_at(update, &["title"]).filter(|title| is_title && !title.trim().is_empty())
+}
+
 /// The subtype and the payload of a record about the session.
 pub(crate) fn about(params: &str) -> Option<(String, Value)> {
     let payload = acp::lenient_value(acp::raw_at(params, &["payload"])?)?;

@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use memchr::memmem;
+use serde_json::{Value, json};
 
 use crate::json::{Reader, SliceBytes};
 use crate::regular::open_regular;
@@ -24,7 +25,8 @@ const PROMPT_UNITS_MAX: usize = 200;
 /// Bytes of damage in a beginning that are searched for objects, as often as that takes.
 const WORK_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// The subtype of a record that names the session.
-const TITLE: &[u8] = b"custom_title";
+pub(crate) const TITLE_SUBTYPE: &str = "custom_title";
+const TITLE: &[u8] = TITLE_SUBTYPE.as_bytes();
 
 /// A session's transcript at a glance. What the pieces that are read do not say is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,7 +73,7 @@ impl Headline {
         let tail = if tail_start > 0 { piece(file, tail_start, length - tail_start)? } else { Vec::new() };
         // The first line of the end lacks its beginning as a rule, and a title is in many records or in none.
         let whole = tail.iter().position(|byte| is_line_end(*byte)).map_or(&[][..], |at| &tail[at..]);
-        if let Some(named) = newest_title(whole).or_else(|| newest_title(&head)) {
+        if let Some((named, ..)) = newest_title(whole).or_else(|| newest_title(&head)) {
             (headline.title, headline.title_source) = (named.title, named.title_source);
         }
         Ok(headline)
@@ -158,8 +160,27 @@ fn notes(line: &[u8], is_whole: bool, work_left: &mut u64) -> Vec<Note> {
     damaged.into_iter().filter_map(note).collect()
 }
 
-/// The newest record of a piece that names the session. A name that was taken back is none.
-fn newest_title(piece: &[u8]) -> Option<Note> {
+/// The payload of the newest record that names the session, of those in the last `tail_max` bytes of the transcript at `path` or in its
+/// beginning, and where its line begins and ends. None where there is no transcript.
+pub(crate) fn last_title(path: &Path, tail_max: u64) -> io::Result<Option<(Value, u64, u64)>> {
+    let file = match open_regular(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let length = file.metadata()?.len();
+    for (start, length) in
+        [(length.saturating_sub(tail_max), length.min(tail_max)), (0, length.min(HEADLINE_BYTES_MAX))]
+    {
+        if let Some((named, at, end)) = newest_title(&piece(&file, start, length)?) {
+            let payload = json!({ "customTitle": named.title, "titleSource": named.title_source });
+            return Ok(Some((payload, start + at as u64, start + end as u64 + 1)));
+        }
+    }
+    Ok(None)
+}
+
+/// The newest record of a piece that names the session, and where its line stands. A name that was taken back is none.
+fn newest_title(piece: &[u8]) -> Option<(Note, usize, usize)> {
     let mut rest = piece;
     while let Some(at) = memmem::rfind(rest, TITLE) {
         let start = rest[..at].iter().rposition(|byte| is_line_end(*byte)).map_or(0, |end| end + 1);
@@ -167,7 +188,7 @@ fn newest_title(piece: &[u8]) -> Option<Note> {
         let mut note = Note::default();
         let read = note::read(&mut Reader::new(SliceBytes::new(&piece[start..end], 0)), &mut note);
         if read.is_ok() && note.is_title {
-            return Some(note);
+            return Some((note, start, end));
         }
         rest = &rest[..start];
     }

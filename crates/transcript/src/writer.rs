@@ -1,6 +1,7 @@
 //! Appending records. One writer a transcript, held by whoever holds the session's lock.
 
 mod rewind;
+mod title;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,6 +15,7 @@ use crate::body::{Body, Line};
 use crate::pieces::each_piece;
 use crate::tail::leaf_uuid;
 pub use rewind::{REWIND_SUBTYPE, Rewind, RewindError};
+use title::Title;
 
 /// Readable and writable by the owner alone: a transcript holds what people said.
 const FILE_MODE: u32 = 0o600;
@@ -82,6 +84,9 @@ pub struct Writer {
     /// The last record that a next one may name as its parent.
     parent: Option<String>,
     file: Option<File>,
+    keeps_title: bool,
+    /// The session's name, where it is kept in sight.
+    title: Option<Title>,
 }
 
 impl Writer {
@@ -90,12 +95,12 @@ impl Writer {
     pub fn open(path: impl Into<PathBuf>, identity: Identity, durability: Durability) -> Result<Self, OpenError> {
         let path = path.into();
         let parent = leaf_uuid(&path).map_err(|cause| OpenError { path: path.clone(), cause })?;
-        Ok(Self { path, identity, durability, parent, file: None })
+        Ok(Self { path, identity, durability, parent, file: None, keeps_title: false, title: None })
     }
 
     /// A writer whose next record hangs on `parent`, whatever the file ends with.
     pub(crate) fn behind(path: &Path, identity: Identity, durability: Durability, parent: Option<String>) -> Self {
-        Self { path: path.to_owned(), identity, durability, parent, file: None }
+        Self { path: path.to_owned(), identity, durability, parent, file: None, keeps_title: false, title: None }
     }
 
     /// The transcript.
@@ -128,18 +133,33 @@ impl Writer {
         let mut lines = Vec::new();
         let mut uuids = Vec::with_capacity(records.len());
         let mut parent = self.parent.clone();
+        let length = if self.keeps_title { self.length() } else { 0 };
+        let mut title = self.title.clone();
         for (at_ms, body) in records {
             let uuid = Uuid::new_v4().to_string();
+            let start = lines.len() as u64;
             each_piece(body, |piece| self.compose(&mut lines, &uuid, parent.as_deref(), *at_ms, piece))?;
             if body.is_on_branch() {
                 parent = Some(uuid.clone());
             }
             uuids.push(uuid);
+            if self.keeps_title {
+                title = title::given(body, length + start, length + lines.len() as u64).or(title);
+            }
+        }
+        if let Some(body) = Self::title_behind(title.as_ref(), length, lines.len()) {
+            let (uuid, start) = (Uuid::new_v4().to_string(), lines.len() as u64);
+            let at_ms = records.last().map_or(0, |(at_ms, _)| *at_ms);
+            self.compose(&mut lines, &uuid, parent.as_deref(), at_ms, &body)?;
+            if body.is_on_branch() {
+                parent = Some(uuid);
+            }
+            title = title::given(&body, length + start, length + lines.len() as u64);
         }
         if !lines.is_empty() {
             self.write(lines).map_err(|cause| AppendError::Write { path: self.path.clone(), cause })?;
         }
-        self.parent = parent;
+        (self.parent, self.title) = (parent, title);
         Ok(uuids)
     }
 

@@ -17,6 +17,7 @@ impl Machine {
         let record = message.params().and_then(wire::about);
         match record.filter(|(subtype, _)| SUBTYPES.contains(&subtype.as_str())) {
             Some((subtype, payload)) if self.mode == Mode::Recorded => {
+                self.title.asks(&subtype, &payload);
                 self.effects.push(Effect::Record { request: id.clone(), record: Body::System { subtype, payload } });
             }
             _ => {
@@ -27,6 +28,7 @@ impl Machine {
     }
 
     pub(super) fn recorded(&mut self, request: &RequestId, result: Result<(), String>) {
+        self.title.recorded(result.is_ok());
         match result {
             Ok(()) => self.tell_daemon(compose::response_raw(request, "{}")),
             Err(cause) => {

@@ -38,6 +38,9 @@ impl Machine {
             if let Some(options) = message.params().and_then(wire::options_update) {
                 self.options_are(options);
             }
+            if let Some(title) = message.params().and_then(wire::title_update) {
+                self.agent_entitles(&title);
+            }
             self.record(update);
         }
         self.tell_daemon(line_of(message));

@@ -30,6 +30,7 @@ impl Machine {
         if let Some(turn) = running.turn {
             self.late.turn_ended(turn.prompt_id());
             self.append(turn.end(at_ms, ending));
+            self.record_idea();
         }
     }
 

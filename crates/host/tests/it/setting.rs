@@ -80,3 +80,26 @@ async fn a_session_that_a_rewind_makes_anew_is_in_the_mode_that_was_set() {
     assert_eq!(store.result("p2").unwrap()["resultText"], "in plan");
     host.close().await;
 }
+
+#[tokio::test]
+async fn a_name_is_found_at_a_glance_behind_a_long_conversation_and_under_the_next_host() {
+    let store = Store::new();
+    let long = "x".repeat(100_000);
+    let named = || transcript::Headline::read(&store.transcript()).unwrap().title;
+    let mut host = store.host(&[]);
+    host.open().await;
+    host.turn("p1", &long).await;
+    let record = json!({"subtype": "custom_title", "payload": {"customTitle": "mine", "titleSource": "manual"}});
+    let id = host.ask("turnd/record", record).await;
+    assert!(host.answer(id).await["error"].is_null());
+    host.turn("p2", &long).await;
+    assert_eq!(named().as_deref(), Some("mine"));
+    host.close().await;
+    let mut host = store.host(&[]);
+    let answer = host.load().await;
+    host.go_on_as(&answer);
+    host.turn("p3", &long).await;
+    assert_eq!(named().as_deref(), Some("mine"));
+    host.close().await;
+    assert!(store.kinds().iter().filter(|kind| *kind == "custom_title").count() <= 6);
+}

@@ -56,6 +56,8 @@ impl Writer {
             }
         }
         self.parent = Some(uuid.clone());
+        // It stands, whatever becomes of the name behind it.
+        let _ = self.repeat_title(at_ms);
         Ok(uuid)
     }
 }

@@ -20,6 +20,7 @@ mod results;
 mod rewinding;
 mod sample;
 mod tail;
+mod titles;
 mod unharmed;
 mod walking;
 mod writing;

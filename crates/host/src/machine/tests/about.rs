@@ -63,3 +63,44 @@ fn a_model_that_is_an_option_is_read_where_the_options_are_listed() {
     assert!(world.agent(&answer).starts_with(r#"write session_model; keep "m-3"; daemon< #2 "#));
     assert_eq!(world.machine.model.as_deref(), Some("m-3"));
 }
+
+fn idea(text: &str) -> String {
+    update_line(&format!(r#"{{"sessionUpdate":"session_info_update","title":"{text}"}}"#))
+}
+
+#[test]
+fn what_an_agent_calls_its_session_is_recorded_between_turns_once_and_at_the_end() {
+    let mut world = World::ready();
+    assert_eq!(world.agent(&idea("one")), "write custom_title; daemon< session/update");
+    world.prompt(2);
+    assert_eq!(world.agent(&idea("two")), "daemon< session/update");
+    assert_eq!(world.agent(&idea("three")), "daemon< session/update");
+    let done = world.agent(r#"{"id":2,"result":{"stopReason":"end_turn"}}"#);
+    assert!(done.starts_with("write R=completed(); write custom_title; daemon< #2 "), "{done}");
+    assert_eq!(world.agent(&idea("three")), "daemon< session/update");
+    assert_eq!(world.agent(&idea(" ")), "daemon< session/update");
+    assert_eq!(world.agent(&idea("four")), "daemon< session/update");
+    let closed = world.input(Input::Daemon(message(r#"{"method":"turnd/close","params":{}}"#)));
+    let Effect::Append(records) = &closed[0] else { panic!("{closed:?}") };
+    let payload = serde_json::json!({ "customTitle": "four", "titleSource": "auto" });
+    assert_eq!(records[..], [Body::System { subtype: "custom_title".into(), payload }]);
+}
+
+#[test]
+fn a_persons_name_outlives_the_agents_ideas_also_under_the_next_host() {
+    let mut world = World::ready();
+    world.writable = false;
+    world.daemon(&title(2));
+    assert_eq!(world.agent(&idea("idea")), "write custom_title; daemon< session/update", "the name is not on record");
+    world.writable = true;
+    world.daemon(&title(3));
+    world.agent(&idea("other"));
+    assert_eq!(world.shown(Input::Terminated).matches("custom_title").count(), 0);
+    for (is_chosen, count) in [(true, 0), (false, 1)] {
+        let mut world = World::ready();
+        world.machine = std::mem::replace(&mut world.machine, Machine::new(Mode::Recorded, None))
+            .named(Some(("n".to_owned(), is_chosen)));
+        world.agent(&idea("idea"));
+        assert_eq!(world.shown(Input::Terminated).matches("custom_title").count(), count);
+    }
+}

@@ -11,8 +11,6 @@ pub(crate) struct Agent {
     pub(crate) argv: Vec<String>,
     /// Who writes the transcript unless the user says otherwise.
     pub(crate) mode: TranscriptMode,
-    /// Whether it is known to answer questions beside the conversation.
-    pub(crate) knows_asides: bool,
 }
 
 /// Why a text names no agent.
@@ -43,19 +41,14 @@ impl Agent {
             "builtin" => Ok(Self {
                 argv: vec![own.to_string_lossy().into_owned(), "agent".to_owned()],
                 mode: TranscriptMode::Recorded,
-                knows_asides: true,
             }),
-            "qwen" => Ok(Self {
-                argv: vec!["qwen".to_owned(), "--acp".to_owned()],
-                mode: TranscriptMode::Native,
-                knows_asides: true,
-            }),
+            "qwen" => Ok(Self { argv: vec!["qwen".to_owned(), "--acp".to_owned()], mode: TranscriptMode::Native }),
             command => {
                 let argv = shlex::split(command).ok_or(AgentError::Quotes)?;
                 if argv.is_empty() {
                     return Err(AgentError::Empty);
                 }
-                Ok(Self { argv, mode: TranscriptMode::Recorded, knows_asides: false })
+                Ok(Self { argv, mode: TranscriptMode::Recorded })
             }
         }
     }

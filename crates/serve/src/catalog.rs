@@ -17,7 +17,7 @@ mod walks;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use bridge::{Session, Title};
+use bridge::Session;
 use transcript::Headline;
 
 use crate::clock::now_ms;
@@ -120,12 +120,9 @@ impl Catalog {
         Ok(lock(&self.version).observe(seen, now_ms()))
     }
 
-    /// What the records of a session call it.
-    pub(crate) fn title(&self, workspace: &Workspace, session: &str) -> Option<Title> {
-        let stored = headlines::stored(&self.headlines, &workspace.layout.transcript(session))?;
-        let text = stored.headline.title.clone()?;
-        let source = stored.headline.title_source.clone().unwrap_or_else(|| Title::AUTO.to_owned());
-        Some(Title { text, source })
+    /// What the records of a session say of it; none when there are none.
+    pub(crate) fn headline(&self, workspace: &Workspace, session: &str) -> Option<Arc<Headline>> {
+        headlines::stored(&self.headlines, &workspace.layout.transcript(session)).map(|stored| stored.headline)
     }
 
     /// One page.

@@ -68,7 +68,6 @@ pub(crate) mod tests {
             mediation: bridge::Mediation::default(),
             writer_idle_timeout_ms: None,
             session_shell: false,
-            knows_asides: false,
             host_launcher: "/nonexistent".into(),
             version: String::new(),
         }

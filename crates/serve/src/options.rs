@@ -21,9 +21,6 @@ pub struct ServeOptions {
     pub mode: Mode,
     /// The agent's program and its arguments.
     pub agent: Vec<String>,
-    /// Whether the agent is known to answer questions beside the conversation: the built-in one does, and qwen-code. Any other is asked
-    /// all the same, and may refuse.
-    pub knows_asides: bool,
     /// Whether a registered client may run commands in the workspace.
     pub session_shell: bool,
     /// The bearer token; without one every caller that passes the wall is trusted, so bind to loopback only.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use bridge::{Kind, Seed, Session};
+use bridge::{Kind, Seed, Session, Source, Title};
 use tokio::sync::watch;
+use transcript::Headline;
 
 use crate::clock::now_ms;
 use crate::desk::{Action, Busy, Hold, RestoreRequest, outcome};
@@ -124,10 +125,10 @@ async fn run(
     let (last_event_id, memory) = (beyond + replay.frames.len() as u64, opened.memory());
     drop(slot);
     let (reader, named) = (Arc::clone(workspace), id.to_owned());
-    let title = blocking(move || reader.catalog.title(&reader, &named)).await.flatten();
+    let headline = blocking(move || reader.catalog.headline(&reader, &named)).await.flatten();
     let session = opened.activate(last_event_id, seed);
-    if let Some(title) = title {
-        session.entitle(title);
+    if let Some(headline) = headline {
+        recall(&session, &headline);
     }
     if let Some(found) = found {
         workspace.restored.keep(id, Arc::new(found));
@@ -135,6 +136,17 @@ async fn run(
     workspace.watch(&session);
     drop(hold);
     Ok(Arc::new(Restoration { session, replay, memory, last_event_id }))
+}
+
+/// Tells the session what its records call it, and where they say that it comes from: whoever brings it back has no word in that.
+fn recall(session: &Session, headline: &Headline) {
+    if let Some(text) = headline.title.clone() {
+        let source = headline.title_source.clone().unwrap_or_else(|| Title::AUTO.to_owned());
+        session.entitle(Title { text, source });
+    }
+    if let Some(kind) = headline.source_type.clone() {
+        session.originate(Source { kind, id: headline.source_id.clone() });
+    }
 }
 
 /// A number that no event of an earlier life of the session reached: each life numbers on, so that a cursor of one that is over never

@@ -146,7 +146,6 @@ fn options(args: ServeArgs, token: Option<Token>, tls: Option<Tls>) -> Result<Se
         initialize_timeout_ms: args.initialize_timeout_ms,
         prompt_deadline_ms: args.prompt_deadline_ms,
         session_shell: args.access.enable_session_shell,
-        knows_asides: agent.knows_asides || mode == TranscriptMode::Native,
         writer_idle_timeout_ms: args.limits.writer_idle_timeout_ms,
         prompt_run_deadline_ms: args.prompt_run_deadline_ms,
         settle_grace_ms: args.settle_grace_ms,

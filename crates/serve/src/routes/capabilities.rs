@@ -54,15 +54,19 @@ const TAGS: &[&str] = &[
 ];
 
 /// What works with an agent whose abilities are known before it is greeted. Any other is asked all the same, and may refuse.
-const AGENT_TAGS: &[&str] = &["session_set_model", "session_approval_mode_control", "session_rewind"];
+const AGENT_TAGS: &[&str] = &[
+    "session_set_model",
+    "session_approval_mode_control",
+    "session_rewind",
+    "session_recap",
+    "session_btw",
+    "session_generation",
+];
 
 pub(crate) fn get(call: &Call<'_>) -> Reply {
     let options = &call.daemon.options;
     let limits = &options.limits;
     let mut tags = TAGS.to_vec();
-    tags.extend(
-        options.knows_asides.then_some(["session_recap", "session_btw", "session_generation"]).into_iter().flatten(),
-    );
     tags.extend(options.session_shell.then_some("session_shell_command"));
     if options.agent_is_known() {
         tags.extend(AGENT_TAGS);

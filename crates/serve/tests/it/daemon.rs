@@ -41,7 +41,6 @@ pub(crate) fn options(store: &Path) -> ServeOptions {
         prompt_deadline_ms: None,
         writer_idle_timeout_ms: None,
         session_shell: false,
-        knows_asides: true,
         prompt_run_deadline_ms: None,
         settle_grace_ms: 600_000,
         close_settle_ms: 600_000,

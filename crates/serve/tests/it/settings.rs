@@ -255,3 +255,36 @@ async fn a_prompt_does_not_wait_for_an_agent_that_does_not_answer_what_it_is_set
     let (stuck, closed) = tokio::join!(stuck, run);
     assert_eq!((closed.status, stuck.verdict().as_str()), (204, "404 session_not_found"));
 }
+
+#[tokio::test]
+async fn where_a_session_comes_from_is_said_once_whoever_loads_it() {
+    for action in ["load", "resume"] {
+        let daemon = Daemon::start().await;
+        let made = create(&daemon, json!({ "sourceType": "bot", "sourceId": "7" })).await.json();
+        let session = made["sessionId"].as_str().unwrap();
+        daemon.run(session, "hello").await;
+        let daemon = daemon.restart().await;
+        let body = json!({ "sourceType": "other" });
+        assert_eq!(daemon.post(&format!("/session/{session}/{action}"), body).await.status, 200);
+        let status = daemon.get(&format!("/session/{session}/status")).await.json();
+        assert_eq!((&status["sourceType"], &status["sourceId"]), (&json!("bot"), &json!("7")), "{action}");
+        assert!(
+            daemon.hosts.heard("turnd/record").iter().all(|asked| !asked.to_string().contains("other")),
+            "{action}"
+        );
+        let listed = daemon.get("/workspaces/%2Fws/sessions?sourceType=bot").await.json();
+        assert_eq!(listed["sessions"][0]["sourceId"], "7", "{action}");
+    }
+}
+
+#[tokio::test]
+async fn a_load_may_say_where_a_session_comes_from_that_nobody_signed() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    daemon.run(&session, "hello").await;
+    let daemon = daemon.restart().await;
+    let path = format!("/session/{session}/load");
+    assert_eq!(daemon.post(&path, json!({ "sourceType": "bot" })).await.status, 200);
+    assert_eq!(daemon.post(&path, json!({ "sourceType": "other" })).await.status, 200);
+    assert_eq!(daemon.get(&format!("/session/{session}/status")).await.json()["sourceType"], "bot");
+}

@@ -73,9 +73,20 @@ impl Connection {
 
     /// As [`Self::call`]; nothing when the peer hung up before its answer was whole.
     pub(crate) fn try_call(&mut self, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+        self.try_call_with(method, path, "", body)
+    }
+
+    /// The same with further lines in the head, each with its end. Of an answer without a length, its body is not waited for.
+    pub(crate) fn try_call_with(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Option<(u16, String)> {
         let (host, length) = (self.address, body.len());
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
         );
         // A peer that refuses a body may stop reading it; its answer is there all the same.
         let _ = self.stream.write_all(request.as_bytes());

@@ -25,6 +25,7 @@ mod shelf;
 mod shell;
 mod steering;
 mod stream;
+mod tags;
 mod tidy;
 mod whole_answer;
 mod wishes;

@@ -60,3 +60,31 @@ fn a_model_and_a_mode_are_set_while_a_prompt_runs() {
     assert_eq!(world.call("POST", &format!("/session/{session}/cancel"), "{}").0, 204);
     assert_eq!(world.settle(&session, &prompt)["state"], "cancelled");
 }
+
+#[test]
+fn a_name_that_somebody_chose_and_where_a_session_comes_from_outlive_a_kill() {
+    let mut world = World::new();
+    let body = r#"{"sessionScope":"thread","sourceType":"bot","sourceId":"7"}"#;
+    let session = world.call("POST", "/session", body).1["sessionId"].as_str().unwrap().to_owned();
+    let named = set_name(&mut world, &session, "Ours");
+    assert_eq!(named, (200, json!({ "sessionId": session, "displayName": "Ours" })));
+    let prompt = world.prompt(&session, "hello");
+    world.settle(&session, &prompt);
+    let workspace = world.base().join("workspace").display().to_string().replace('/', "%2F");
+    let list = format!("/workspaces/{workspace}/sessions?sourceType=bot");
+    let known = |told: &Value| {
+        ["displayName", "titleSource", "sourceType", "sourceId"].map(|key| told[key].as_str().unwrap_or("-").to_owned())
+    };
+    for round in 0..2 {
+        world.kill_everything();
+        let listed = known(&world.get(&list)["sessions"][0]);
+        assert_eq!(listed, ["Ours", "manual", "bot", "7"], "on disk, {round}");
+        world.load(&session);
+        let status = known(&world.get(&format!("/session/{session}/status")));
+        assert_eq!((&status, &known(&world.get(&list)["sessions"][0])), (&listed, &listed), "alive, {round}");
+    }
+}
+
+fn set_name(world: &mut World, session: &str, name: &str) -> (u16, Value) {
+    world.call("PATCH", &format!("/session/{session}/metadata"), &json!({ "displayName": name }).to_string())
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bridge::{Kind, Seed, Session};
 use tokio::sync::{oneshot, watch};
 
-use crate::desk::{Awaited, Busy, Hold, Shared, outcome};
+use crate::desk::{Awaited, Busy, Fence, Shared, outcome};
 use crate::history;
 use crate::identity::fresh_uuid;
 use crate::open::{id_conflict, open};
@@ -72,7 +72,7 @@ pub(crate) async fn shared(workspace: &Arc<Workspace>, wanted: Wanted) -> Result
 /// # Errors
 /// 409 for an id that exists, and whatever keeps the session from being created.
 pub(crate) async fn thread(workspace: &Arc<Workspace>, id: Option<String>, wanted: Wanted) -> Result<Created, Refusal> {
-    let hold = match &id {
+    let fence = match &id {
         Some(id) => Some(reserve(workspace, id).await?),
         None => None,
     };
@@ -82,15 +82,15 @@ pub(crate) async fn thread(workspace: &Arc<Workspace>, id: Option<String>, wante
     let (tell, applied) = oneshot::channel();
     spawn(async move {
         let created = create(&leader, &id, slot, &wanted, tell).await;
-        drop(hold);
+        drop(fence);
         sender.send_replace(Some(created));
     });
     claimed(running, applied).await
 }
 
 /// Takes a caller's id, which must be new in memory and on disk.
-async fn reserve(workspace: &Arc<Workspace>, id: &str) -> Result<Hold, Refusal> {
-    let hold = workspace.desk.take(id, Busy::Creating).map_err(|busy| match busy {
+async fn reserve(workspace: &Arc<Workspace>, id: &str) -> Result<Fence, Refusal> {
+    let fence = workspace.desk.take(id, Busy::Creating).map_err(|busy| match busy {
         Busy::Restoring { request, .. } => restoring(id, request.action.as_str()),
         Busy::Closing | Busy::Shelving(_) => Refusal::archiving(id),
         Busy::Creating => id_conflict(workspace, id, "live"),
@@ -105,7 +105,7 @@ async fn reserve(workspace: &Arc<Workspace>, id: &str) -> Result<Hold, Refusal> 
     let (session, all) = (id.to_owned(), std::iter::once(Arc::clone(workspace)).chain(workspace.others()));
     let all: Vec<_> = all.collect();
     match blocking(move || all.iter().any(|one| history::is_persisted(one, &session))).await {
-        Some(false) => Ok(hold),
+        Some(false) => Ok(fence),
         Some(true) => Err(id_conflict(workspace, id, "persisted")),
         None => Err(Refusal::internal()),
     }

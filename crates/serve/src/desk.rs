@@ -127,13 +127,13 @@ impl Desk {
     }
 
     /// Takes `id` for a transition, unless there is one already, which is given back then.
-    pub(crate) fn take(&self, id: &str, with: Busy) -> Result<Hold, Busy> {
+    pub(crate) fn take(&self, id: &str, with: Busy) -> Result<Fence, Busy> {
         let mut busy = lock(&self.busy);
         if let Some(other) = busy.get(id) {
             return Err(other.clone());
         }
         busy.insert(id.to_owned(), with);
-        Ok(Hold { id: id.to_owned(), busy: Arc::clone(&self.busy) })
+        Ok(Fence { id: id.to_owned(), busy: Arc::clone(&self.busy) })
     }
 
     /// The default session, to be looked at and changed in one step.
@@ -143,12 +143,12 @@ impl Desk {
 }
 
 /// A session id taken for a transition; free again when dropped.
-pub(crate) struct Hold {
+pub(crate) struct Fence {
     id: String,
     busy: Arc<Mutex<HashMap<String, Busy>>>,
 }
 
-impl Drop for Hold {
+impl Drop for Fence {
     fn drop(&mut self) {
         lock(&self.busy).remove(&self.id);
     }
@@ -180,12 +180,12 @@ mod tests {
     #[test]
     fn an_id_is_in_one_transition_at_a_time_and_free_afterwards() {
         let desk = Desk::default();
-        let hold = desk.take("a", Busy::Closing).ok();
-        assert!(hold.is_some());
+        let fence = desk.take("a", Busy::Closing).ok();
+        assert!(fence.is_some());
         assert!(matches!(desk.take("a", Busy::Creating), Err(Busy::Closing)));
         assert!(desk.take("b", Busy::Creating).is_ok());
         assert!(desk.is_closing("a"));
-        drop(hold);
+        drop(fence);
         assert!(!desk.is_closing("a"));
         assert!(desk.take("a", Busy::Creating).is_ok());
     }

@@ -87,13 +87,13 @@ pub(crate) mod tests {
         let (one, two) = (workspace("/one"), workspace("/two"));
         neighbours.introduce([&one, &two].into_iter());
         let id = "11111111-1111-4111-8111-111111111111";
-        let hold = one.desk.take(id, Busy::Creating).ok();
+        let fence = one.desk.take(id, Busy::Creating).ok();
         let request = || RestoreRequest { action: Action::Load, records_max: None, options: Vec::new() };
         let refused = restore::restore(&two, id, request()).await.err().unwrap();
         assert_eq!(refused.code, "session_workspace_conflict");
         let refused = create::thread(&two, Some(id.to_owned()), Wanted::default()).await.err().unwrap();
         assert_eq!(refused.code, "session_id_conflict");
-        drop(hold);
+        drop(fence);
         let refused = restore::restore(&two, id, request()).await.err().unwrap();
         assert_eq!(refused.code, "session_not_found");
     }

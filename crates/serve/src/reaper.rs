@@ -101,14 +101,14 @@ fn close(
     reason: &'static str,
     is_due: impl FnOnce(&Status) -> bool + Send + 'static,
 ) {
-    let Ok(hold) = workspace.desk.take(session.id(), Busy::Closing) else { return };
+    let Ok(fence) = workspace.desk.take(session.id(), Busy::Closing) else { return };
     spawn(async move {
         match session.close_if(reason, is_due).await {
             Ok(true) => tracing::info!(session = session.id(), reason, "a session that nobody uses is closed"),
             // Somebody has come, or somebody else closes it.
             Ok(false) | Err(CloseError::Closing | CloseError::NotFound) => {}
         }
-        drop(hold);
+        drop(fence);
     });
 }
 

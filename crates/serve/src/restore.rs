@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use transcript::Headline;
 
 use crate::clock::now_ms;
-use crate::desk::{Action, Busy, Hold, RestoreRequest, outcome};
+use crate::desk::{Action, Busy, Fence, RestoreRequest, outcome};
 use crate::history::{self, Replay};
 use crate::identity::is_file_id;
 use crate::limits::EVENTS_PER_MS_MAX;
@@ -77,7 +77,7 @@ pub(crate) async fn restore(workspace: &Arc<Workspace>, id: &str, request: Resto
         let waiting = Arc::new(());
         let (request, callers) = (request.clone(), Arc::clone(&waiting));
         let busy = Busy::Restoring { request: request.clone(), outcome: running.clone(), callers };
-        let Ok(hold) = workspace.desk.take(id, busy) else { continue };
+        let Ok(fence) = workspace.desk.take(id, busy) else { continue };
         if workspace.bridge.session(id).is_some() {
             continue;
         }
@@ -86,7 +86,7 @@ pub(crate) async fn restore(workspace: &Arc<Workspace>, id: &str, request: Resto
         }
         let (workspace, id) = (Arc::clone(workspace), id.to_owned());
         spawn(async move {
-            let restored = run(&workspace, &id, &request, slot, hold).await;
+            let restored = run(&workspace, &id, &request, slot, fence).await;
             sender.send_replace(Some(restored));
         });
         let restored = outcome(running).await.map(Joined::Restored);
@@ -102,7 +102,7 @@ async fn run(
     id: &str,
     request: &RestoreRequest,
     slot: Slot,
-    hold: Hold,
+    fence: Fence,
 ) -> Result<Arc<Restoration>, Refusal> {
     let (reader, session) = (Arc::clone(workspace), id.to_owned());
     blocking(move || history::check(&reader, &session)).await.unwrap_or_else(|| Err(Refusal::internal()))?;
@@ -134,7 +134,7 @@ async fn run(
         workspace.restored.keep(id, Arc::new(found));
     }
     workspace.watch(&session);
-    drop(hold);
+    drop(fence);
     Ok(Arc::new(Restoration { session, replay, memory, last_event_id }))
 }
 

@@ -141,11 +141,11 @@ fn spawn_close(
     reason: &'static str,
     by: Option<&str>,
 ) -> Option<tokio::task::JoinHandle<Result<(), CloseError>>> {
-    let hold = workspace.desk.take(session.id(), Busy::Closing).ok()?;
+    let fence = workspace.desk.take(session.id(), Busy::Closing).ok()?;
     let (session, by) = (session.clone(), by.map(str::to_owned));
     Some(spawn(async move {
         let outcome = session.close(reason, by.as_deref()).await;
-        drop(hold);
+        drop(fence);
         outcome
     }))
 }

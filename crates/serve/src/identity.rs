@@ -14,9 +14,10 @@ pub(crate) fn is_token(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte))
 }
 
-/// Whether a caller may choose `text` for its prompt: a token, and not the word by which the path names whatever is current.
+/// Whether a caller may choose `text` for its prompt: a token, and no word that a path means something else by: the current one,
+/// or a place in a tree, which clients of HTTP put straight before they send it.
 pub(crate) fn is_prompt_id(text: &str) -> bool {
-    is_token(text) && text != "current"
+    is_token(text) && !matches!(text, "current" | "." | "..")
 }
 
 /// Whether `text` is a UUID of version 1 to 5 of the RFC's variant, in either case.

@@ -10,7 +10,8 @@ use crate::sync::lock;
 /// One block. A full disk refuses it; an in-flight line with its terminal needs less.
 const PROBE_BYTES: usize = 4096;
 
-/// A file that is emptied and filled again: only growth shows whether there is room.
+/// A file that keeps one block and is grown by another for each question: only growth shows whether there is room, and a block that
+/// the file has already proves nothing. The one it keeps is given up for a line that has to be written all the same.
 pub(crate) struct Room {
     path: PathBuf,
     file: Mutex<Option<File>>,
@@ -33,14 +34,23 @@ impl Room {
         outcome.is_ok()
     }
 
+    /// Gives up the block that is kept. The next question takes it again.
+    pub(crate) fn give_up(&self) {
+        if let Some(file) = &*lock(&self.file)
+            && let Err(error) = file.set_len(0)
+        {
+            tracing::warn!(%error, path = %self.path.display(), "the block that was kept cannot be given up");
+        }
+    }
+
     fn try_probe(&self, slot: &mut Option<File>) -> io::Result<()> {
         let file = match slot {
             Some(file) => file,
             None => slot.insert(self.open()?),
         };
-        file.set_len(0)?;
         file.seek(SeekFrom::Start(0))?;
-        file.write_all(&[0; PROBE_BYTES])
+        file.write_all(&[0; 2 * PROBE_BYTES])?;
+        file.set_len(PROBE_BYTES as u64)
     }
 
     fn open(&self) -> io::Result<File> {
@@ -72,6 +82,20 @@ mod tests {
         assert!(!room.probe());
         std::fs::remove_file(&blocker).unwrap();
         assert!(room.probe());
+    }
+
+    #[test]
+    fn one_block_is_kept_until_it_is_given_up() {
+        let store = tempfile::tempdir().unwrap();
+        let path = store.path().join(".room");
+        let room = Room::new(path.clone());
+        let length = || std::fs::metadata(&path).unwrap().len();
+        assert!(room.probe());
+        assert_eq!(length(), PROBE_BYTES as u64);
+        room.give_up();
+        assert_eq!(length(), 0);
+        assert!(room.probe());
+        assert_eq!(length(), PROBE_BYTES as u64);
     }
 
     #[cfg(target_os = "linux")]

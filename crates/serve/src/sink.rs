@@ -1,6 +1,7 @@
 //! The ledger as the bridge sees it: every fact appended at once, what the disk refuses held and tried again in order.
 
 use std::collections::{HashMap, VecDeque};
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -86,7 +87,21 @@ impl LedgerSink {
     pub(crate) fn has_room(&self, session: &str) -> bool {
         self.retry_held();
         let waits = self.degraded() && lock(&self.books).get(session).is_some_and(|book| !lock(book).held.is_empty());
-        !waits && self.room.probe()
+        !waits && self.room.probe() && self.is_writable(session)
+    }
+
+    /// Whether what lies at a ledger's place, if anything, is a file that takes bytes.
+    fn is_writable(&self, session: &str) -> bool {
+        let path = self.layout.ledger(session);
+        let opened = match std::fs::OpenOptions::new().append(true).open(&path).and_then(|file| file.metadata()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return true,
+            opened => opened,
+        };
+        let is_file = opened.as_ref().is_ok_and(std::fs::Metadata::is_file);
+        if !is_file {
+            tracing::error!(path = %path.display(), error = ?opened.err(), "what lies at the ledger's place takes no line");
+        }
+        is_file
     }
 
     /// Tries again what the disk refused.
@@ -189,6 +204,11 @@ impl PromptLedger for LedgerSink {
         let marker = transcript::tail_uuid(&self.layout.transcript(admission.session_id));
         let record = Record::in_flight(admission.prompt_id, marker.as_deref(), admission.at_ms);
         self.write(admission.session_id, Line::Record(record));
+        if self.degraded() {
+            // The disk had room a moment ago, or nothing would have been admitted. What was kept for this is enough for the line.
+            self.room.give_up();
+            self.retry_held();
+        }
     }
 
     /// On a disk that takes nothing the wish waits like any fact, and the agent hears of it all the same: a cancel that a full

@@ -1,6 +1,6 @@
 //! A daemon under test and a plain blocking client: one kept-alive connection, whole answers.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -93,7 +93,11 @@ impl Connection {
         self.buffer.clear();
         let mut chunk = [0; 4096];
         loop {
-            let read = self.stream.read(&mut chunk).ok().filter(|read| *read > 0)?;
+            let read = match self.stream.read(&mut chunk) {
+                // A process that was stopped for a moment and goes on is not told more than that.
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read.ok().filter(|read| *read > 0)?,
+            };
             self.buffer.extend_from_slice(&chunk[..read]);
             if let Some(answer) = answer(&self.buffer) {
                 return Some(answer);

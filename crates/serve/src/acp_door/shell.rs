@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bridge::{AskError, Session, Subscription, Voter};
+use bridge::{AskError, Session, Subscribe, Subscription, Voter};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
@@ -29,6 +29,8 @@ use crate::{body, content};
 
 /// Pings in a row that may stay unanswered.
 const UNANSWERED_MAX: u32 = 2;
+/// The last frame of a reader for whom too much waits.
+const EVICTED: &str = "client_evicted";
 
 /// Who came through the door.
 pub(crate) struct Visitor {
@@ -66,8 +68,8 @@ struct Chair {
     workspace: Arc<Workspace>,
     session: Session,
     client: String,
-    /// Its events, until somebody follows them.
-    events: Option<Subscription>,
+    /// Its events and where they begin, until somebody follows them.
+    events: Option<(Subscribe, Subscription)>,
     reader: Option<JoinHandle<()>>,
 }
 
@@ -202,18 +204,27 @@ impl Shell {
             unclaimed.claim();
         }
         let entrance = Entrance { client: client.clone(), ..entrance };
-        self.chairs.insert(id, Chair { workspace, session, client, events: Some(events), reader: None });
+        self.chairs.insert(id, Chair { workspace, session, client, events: Some((cursor, events)), reader: None });
         Ok(entrance)
     }
 
     /// Hands the session's events to the machine, one after the other.
     fn follow(&mut self, session: &str) {
         let Some(chair) = self.chairs.get_mut(session) else { return };
-        let Some(mut events) = chair.events.take() else { return };
-        let (post, session) = (self.post.clone(), session.to_owned());
+        let Some((mut cursor, mut events)) = chair.events.take() else { return };
+        let (post, session, live) = (self.post.clone(), session.to_owned(), chair.session.clone());
         chair.reader = Some(spawn(async move {
             while let Some(frame) = events.next().await {
                 let (id, kind, json) = (frame.id, frame.kind, frame.json);
+                // An editor cannot come back with a cursor. What it has not heard for a burst is read again where it is still kept;
+                // where it is not, the next frame says so.
+                if kind == EVICTED
+                    && let Ok(again) = live.subscribe(&cursor)
+                {
+                    events = again;
+                    continue;
+                }
+                cursor.cursor = id.or(cursor.cursor);
                 let event = Input::Event { session: session.clone(), id, kind, json };
                 if post.send(Mail::Input(event)).await.is_err() {
                     return;

@@ -151,3 +151,15 @@ fn a_store_that_cannot_be_written_has_no_room() {
     std::fs::create_dir(world.store.path().join(".turnd-room")).unwrap();
     assert!(!world.sink.has_room("s"));
 }
+
+#[test]
+fn what_cannot_be_a_ledger_is_seen_before_anything_is_admitted() {
+    let world = World::new();
+    assert!(world.sink.has_room("s"), "a ledger that is not there yet can be made");
+    world.block();
+    assert!(!world.sink.has_room("s"), "a folder lies in its place");
+    world.unblock();
+    std::os::unix::fs::symlink("/dev/full", world.sink.layout.ledger("s")).unwrap();
+    assert!(!world.sink.has_room("s"), "a device takes its lines");
+    assert!(world.sink.has_room("t"));
+}

@@ -57,27 +57,32 @@ async fn recovered(daemon: &Daemon, session: &str, id: &str) -> Vec<String> {
 const WHOLE: [&str; 4] = ["job-1 in_flight", "job-1 completed", "job-2 in_flight", "job-2 completed"];
 
 #[tokio::test]
-async fn what_was_admitted_is_answered_for_while_its_own_record_waits_for_the_disk() {
+async fn a_ledger_that_takes_no_line_admits_nothing_and_what_it_has_is_answered_for() {
     let daemon = Daemon::start().await;
     let session = daemon.create().await;
-    // The ids of the session are read by a prompt that the disk does not take.
-    let probe = daemon.chats().join("../../../.turnd-room");
-    std::fs::create_dir_all(&probe).unwrap();
-    check_refused(&daemon, &session, "job-2").await;
-    std::fs::remove_dir(&probe).unwrap();
-    // The disk fills up between the look at it and the record.
     let ledger = daemon.chats().join(format!("{session}.ledger.jsonl"));
     std::fs::create_dir_all(&ledger).unwrap();
+    check_refused_without_a_ledger(&daemon, &session).await;
+    std::fs::remove_dir(&ledger).unwrap();
     assert_eq!(send(&daemon, &session, Some("job-1"), "first").await.status, 202);
     let turn = daemon.get(&format!("/session/{session}/turns/job-1?wait_ms=60000")).await.json();
     assert_eq!(turn["state"], "completed");
-    assert_eq!(daemon.get("/health").await.status, 503);
-    check_replayed(&daemon, &session, "job-1", "first").await;
+    let aside = ledger.with_extension("aside");
+    std::fs::rename(&ledger, &aside).unwrap();
+    std::fs::create_dir(&ledger).unwrap();
     check_refused(&daemon, &session, "job-2").await;
     check_replayed(&daemon, &session, "job-1", "first").await;
     std::fs::remove_dir(&ledger).unwrap();
+    std::fs::rename(&aside, &ledger).unwrap();
     assert_eq!(recovered(&daemon, &session, "job-2").await, WHOLE);
     check_replayed(&daemon, &session, "job-2", "new").await;
+}
+
+/// A folder lies where the ledger belongs, from the beginning.
+async fn check_refused_without_a_ledger(daemon: &Daemon, session: &str) {
+    let answer = send(daemon, session, None, "new").await;
+    assert_eq!((answer.verdict().as_str(), &answer.json()["inputWritten"]), ("507 ledger_unwritable", &json!("no")));
+    assert!(daemon.hosts.heard("session/prompt").is_empty(), "nothing was sent");
 }
 
 #[tokio::test]

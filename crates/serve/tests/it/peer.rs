@@ -8,6 +8,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::{Semaphore, mpsc};
 use transcript::{Body, Identity, TurnResult, TurnState, Writer};
 
+/// Updates of a burst: more than may wait for a reader.
+pub(crate) const BURST_UPDATES: usize = 2_000;
+
 /// Bytes in flight between daemon and host.
 const PIPE_BYTES: usize = 1 << 20;
 
@@ -332,6 +335,11 @@ impl Host {
             "flood" => {
                 for number in 0..400 {
                     self.update(&session, &format!("{number} {}", "x".repeat(20_000)));
+                }
+            }
+            "burst" => {
+                for number in 0..BURST_UPDATES {
+                    self.update(&session, &number.to_string());
                 }
             }
             // Little by little: others get their turn in between.

@@ -332,16 +332,8 @@ impl Host {
                 return self.say(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
             }
             "die" => return self.end(),
-            "flood" => {
-                for number in 0..400 {
-                    self.update(&session, &format!("{number} {}", "x".repeat(20_000)));
-                }
-            }
-            "burst" => {
-                for number in 0..BURST_UPDATES {
-                    self.update(&session, &number.to_string());
-                }
-            }
+            "flood" => (0..400).for_each(|number| self.update(&session, &format!("{number} {}", "x".repeat(20_000)))),
+            "burst" => (0..BURST_UPDATES).for_each(|number| self.update(&session, &number.to_string())),
             // Little by little: others get their turn in between.
             "chatter" => {
                 for number in 0..300 {

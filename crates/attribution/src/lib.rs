@@ -21,5 +21,5 @@ pub use evidence::{Evidence, Write};
 pub use explain::{Explanation, Report, Standing, explain, printable, printable_path, report};
 pub use judge::{Basis, DAEMON_LOST, RECONSTRUCTED, Settled, Verdict, judge};
 pub use reconcile::{Plan, Reconciliation, Session, plan, reconcile};
-pub use unresolved::Unresolved;
+pub use unresolved::{Unresolved, unjudged};
 pub use withheld::Withheld;

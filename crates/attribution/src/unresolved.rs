@@ -1,20 +1,39 @@
 //! The prompts that stay open after a load, and what can be said of each.
 
+use ledger::Reading;
+
 use crate::admission::open_admissions;
 use crate::reconcile::{Plan, Reconciliation};
 
 /// The reason for a prompt whose ending is known and could not be written down.
 const LEDGER_UNWRITABLE: &str = "ledger_unwritable";
 
+/// The reason for a prompt that nobody has judged.
+const NOT_JUDGED: &str = "not_judged";
+
 /// A prompt that stays open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unresolved {
     /// The prompt.
     pub prompt_id: String,
-    /// Why nothing is said of its ending: the name of a [`Withheld`](crate::Withheld), or `ledger_unwritable`.
+    /// Why nothing is said of its ending: the name of a [`Withheld`](crate::Withheld), `ledger_unwritable`, or `not_judged`.
     pub reason: &'static str,
     /// When somebody wished it cancelled, in epoch milliseconds; none when nobody did.
     pub wished_at_ms: Option<f64>,
+}
+
+/// The prompts that a ledger leaves open, by itself: where a session is brought back without a look at its transcript.
+#[must_use]
+pub fn unjudged(reading: &Reading) -> Vec<Unresolved> {
+    let wishes = reading.open_wishes();
+    let wished_at_ms = |id: &str| wishes.iter().find(|wish| wish.prompt_id == id).map(|wish| wish.at_ms);
+    let open = open_admissions(&reading.records).into_iter();
+    open.map(|open| Unresolved {
+        reason: NOT_JUDGED,
+        wished_at_ms: wished_at_ms(&open.prompt_id),
+        prompt_id: open.prompt_id,
+    })
+    .collect()
 }
 
 impl Plan {

@@ -128,6 +128,18 @@ pub(crate) fn reconcile(workspace: &Workspace, session_id: &str) -> Vec<Unresolv
     unresolved
 }
 
+/// What a daemon before us left open in a session that is brought back without being judged: a resume judges nothing, and whoever loads
+/// the session later is not to take that for nothing being open. Of a ledger that cannot be read nobody knows any.
+pub(crate) fn unjudged(workspace: &Workspace, session: &str) -> Vec<Unresolved> {
+    match workspace.sink.ledger(session).read() {
+        Ok(reading) => attribution::unjudged(&reading),
+        Err(error) => {
+            tracing::warn!(session, %error, "ledger cannot be read; what it leaves open is not told");
+            Vec::new()
+        }
+    }
+}
+
 /// The ledger's last terminals as raw JSON lines, in file order.
 pub(crate) fn terminals(workspace: &Workspace, session: &str) -> Vec<String> {
     match workspace.sink.ledger(session).read_tail(RECENT_WINDOW_BYTES) {

@@ -117,10 +117,16 @@ async fn run(
             };
             let (replay, unresolved) = blocking(read).await.ok_or_else(Refusal::internal)?;
             let found = Found { error: replay.error.clone(), unresolved };
-            (replay.seed(), replay, Some(found))
+            (replay.seed(), replay, found)
         }
         // Nobody has read it, and whoever attaches later is told so.
-        Action::Resume => (Seed { left_out: 1, ..Seed::default() }, Replay::default(), None),
+        Action::Resume => {
+            let (reader, session) = (Arc::clone(workspace), id.to_owned());
+            let unresolved =
+                blocking(move || history::unjudged(&reader, &session)).await.ok_or_else(Refusal::internal)?;
+            let found = Found { error: None, unresolved };
+            (Seed { left_out: 1, ..Seed::default() }, Replay::default(), found)
+        }
     };
     let (last_event_id, memory) = (beyond + replay.frames.len() as u64, opened.memory());
     drop(slot);
@@ -130,9 +136,7 @@ async fn run(
     if let Some(headline) = headline {
         recall(&session, &headline);
     }
-    if let Some(found) = found {
-        workspace.restored.keep(id, Arc::new(found));
-    }
+    workspace.restored.keep(id, Arc::new(found));
     workspace.watch(&session);
     drop(fence);
     Ok(Arc::new(Restoration { session, replay, memory, last_event_id }))

@@ -314,3 +314,16 @@ async fn an_old_client_id_is_refused_in_the_next_life() {
         "400 invalid_client_id"
     );
 }
+
+#[tokio::test]
+async fn a_load_behind_a_resume_names_what_is_open_and_says_that_nobody_has_judged_it() {
+    let (daemon, session, _) = with_history().await;
+    let ledger = daemon.chats().join(format!("{session}.ledger.jsonl"));
+    let mut lines = std::fs::read_to_string(&ledger).unwrap();
+    lines.push_str("{\"v\":1,\"promptId\":\"lost\",\"state\":\"in_flight\",\"at\":1}\n");
+    std::fs::write(&ledger, lines).unwrap();
+    assert_eq!(daemon.post(&format!("/session/{session}/resume"), json!({})).await.status, 200);
+    let loaded = load(&daemon, &session).await;
+    assert_eq!(loaded["attached"], true);
+    assert_eq!(loaded["unresolvedPrompts"], json!([{ "promptId": "lost", "reason": "not_judged" }]));
+}

@@ -13,7 +13,7 @@ use crate::prompt::{Prompt, PromptId, Receipt};
 use crate::recording::Recording;
 use crate::session::steering::Drain;
 use crate::succession::Succession;
-use crate::{Deadline, Vote, Voter};
+use crate::{Deadline, Meanwhile, Vote, Voter};
 
 /// Something that happened. What is random or read from a clock comes with it.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub(crate) enum Input {
     /// The readers are told of a change that was brought about elsewhere.
     Announced { announcement: Announcement, by: Option<Arc<str>> },
     /// Nothing is to be handed to the agent until [`Input::Release`], because somebody changes what it remembers.
-    Hold,
+    Hold { meanwhile: Meanwhile },
     /// Whoever held the session is done, or gave up.
     Release,
     /// The conversation was taken back while it was held: what ended before is not remembered here any more.

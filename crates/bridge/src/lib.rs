@@ -59,7 +59,7 @@ pub use clock::Clock;
 pub use compaction::{Bounds, Part, Seed, Told};
 pub use deadline::{Deadline, Expiry};
 pub use frame::Frame;
-pub use hold::HoldError;
+pub use hold::{HoldError, Meanwhile};
 pub use overlay::{Ended, TurnView};
 pub use permission::{PendingPermission, Vote, VoteOutcome};
 pub use policy::{Forbidden, Mediation, Policy, Voter};

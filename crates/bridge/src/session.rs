@@ -37,7 +37,7 @@ use crate::queue::{Entry, Queue};
 use crate::recording::Recording;
 use crate::steering::Steering;
 use crate::turn::Turn;
-use crate::{AdmitError, InputWritten, Mediation, NotOpen, Reason, TurnError};
+use crate::{AdmitError, InputWritten, Meanwhile, Mediation, NotOpen, Reason, TurnError};
 use replacing::Replacing;
 
 /// A live session.
@@ -61,7 +61,7 @@ pub(crate) struct Session {
     active_at_ms: u64,
     replacing: Replacing,
     /// Somebody changes what the agent remembers.
-    is_held: bool,
+    held: Option<Meanwhile>,
     /// How often the conversation was taken back.
     rewinds: u64,
     /// A cancel that found nothing to cancel has been told; the next one is not, until a prompt runs again.
@@ -105,7 +105,7 @@ impl Session {
             updated_at_ms: None,
             active_at_ms: at_ms,
             replacing: Replacing::No,
-            is_held: false,
+            held: None,
             rewinds: 0,
             idle_cancel_told: false,
             late_answers: 0,
@@ -128,7 +128,7 @@ impl Session {
             Input::Vote { request_id, vote, voter } => self.vote(&request_id, &vote, &voter, &mut step),
             Input::ClientGone { client_id } => self.lose_client(&client_id, &mut step),
             Input::Announced { announcement, by } => self.announce(announcement, by, &mut step),
-            Input::Hold => self.hold(&mut step),
+            Input::Hold { meanwhile } => self.hold(meanwhile, &mut step),
             Input::Release => self.release(&mut step),
             Input::Rewound { announcement, by } => self.rewound(announcement, by, &mut step),
             Input::Close { reason, closed_by } => self.close(News::SessionClosed { reason, closed_by }, &mut step),
@@ -184,7 +184,8 @@ impl Session {
         if let Some(admission) = self.steering.admission(&receipt.prompt_id) {
             return Err(AdmitError::Known { first: admission.receipt.clone(), same_content: false });
         }
-        if prompt.alone && (self.is_busy() || self.is_replacing()) {
+        let is_shut = self.held == Some(Meanwhile::Refuse);
+        if is_shut || prompt.alone && (self.is_busy() || self.is_replacing()) {
             return Err(AdmitError::Busy);
         }
         let pending = self.unfinished() + self.steering.len();
@@ -196,7 +197,7 @@ impl Session {
 
     /// Whether nothing may be handed to the agent for now, although it holds nothing.
     fn is_kept_waiting(&self) -> bool {
-        self.is_replacing() || self.is_held
+        self.is_replacing() || self.held.is_some()
     }
 
     /// Hands the head of the queue to the agent, if the agent holds nothing.

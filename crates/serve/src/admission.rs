@@ -183,7 +183,7 @@ pub(crate) fn refused(session: &str, error: AdmitError) -> Refusal {
                 .retry_later()
         }
         AdmitError::Known { first, .. } => id_conflict(session, &first.prompt_id),
-        AdmitError::Busy => busy(session, "A prompt runs or waits"),
+        AdmitError::Busy => busy(session, "A prompt runs or waits, or the conversation is being taken back"),
         AdmitError::NotContent => Refusal::bad_request("invalid_prompt", error.to_string()),
         AdmitError::Closing => Refusal::archiving(session),
         AdmitError::Gone => Refusal::session_not_found(session),

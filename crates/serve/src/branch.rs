@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use bridge::{Held, HoldError, Session, Title};
+use bridge::{Held, HoldError, Meanwhile, Session, Title};
 use hyper::StatusCode;
 use serde::Serialize;
 use transcript::{Fork, ForkError, ForkPoint, Identity, PageError, SessionLock, find_title, fork, rewind_points};
@@ -63,7 +63,7 @@ pub(crate) struct Branched {
 /// # Errors
 /// 409 while a prompt runs or waits, and for a point that is none.
 pub(crate) async fn branch(workspace: &Arc<Workspace>, session: &Session, wanted: Branch) -> Result<Branched, Refusal> {
-    let held = session.hold().map_err(|error| not_held(session.id(), error))?;
+    let held = session.hold(Meanwhile::Wait).map_err(|error| not_held(session.id(), error))?;
     if workspace.options.mode == Mode::Native {
         // Whatever it is asked it answers only when all that it had to write is in the file.
         let _ = session.ask("qwen/control/session/turn_status", "{}", AGENT_ASK_MS).await;

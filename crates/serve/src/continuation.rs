@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use bridge::{HoldError, Prompt, Receipt, Session};
+use bridge::{HoldError, Meanwhile, Prompt, Receipt, Session};
 use serde_json::json;
 use transcript::Left;
 
@@ -54,7 +54,7 @@ pub(crate) async fn go_on(
     client: Option<&str>,
     patience: Patience,
 ) -> Result<Continued, Refusal> {
-    let held = session.hold().map_err(|error| match error {
+    let held = session.hold(Meanwhile::Wait).map_err(|error| match error {
         HoldError::Busy => is_busy(session),
         HoldError::Closing => Refusal::archiving(session.id()),
         HoldError::Gone => Refusal::session_not_found(session.id()),

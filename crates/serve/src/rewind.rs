@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use bridge::{Announcement, AskError, Held, HoldError, Session};
+use bridge::{Announcement, AskError, Held, HoldError, Meanwhile, Session};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use transcript::{RewindPoint, RewindPoints, rewind_points};
@@ -56,7 +56,7 @@ pub(crate) struct Rewound {
 /// # Errors
 /// 409 while a prompt runs or waits, 400 for a place that is none, 501 where the agent cannot be made to forget just that.
 pub(crate) async fn rewind(workspace: &Arc<Workspace>, session: &Session, rewind: Rewind) -> Result<Rewound, Refusal> {
-    let held = session.hold().map_err(|error| not_held(session.id(), error))?;
+    let held = session.hold(Meanwhile::Refuse).map_err(|error| not_held(session.id(), error))?;
     let (workspace, session) = (Arc::clone(workspace), session.clone());
     let task = spawn(async move {
         let done = match workspace.options.mode {

@@ -8,12 +8,12 @@ use super::session::Session;
 use super::settings;
 use crate::effect::Reply;
 use crate::input::Input;
-use crate::{Announcement, HoldError};
+use crate::{Announcement, HoldError, Meanwhile};
 
 /// What of an answer tells the state of a session. One that tells nothing of it leaves what was told before.
 const STATE_KEYS: [&str; 3] = ["modes", "models", "configOptions"];
 
-/// A session to whose agent nothing is handed. What is submitted meanwhile waits; dropping this lets it go on.
+/// A session to whose agent nothing is handed. Dropping this lets it go on.
 pub struct Held {
     live: Arc<Live>,
     at_ms: u64,
@@ -24,8 +24,8 @@ impl Session {
     ///
     /// # Errors
     /// See [`HoldError`].
-    pub fn hold(&self) -> Result<Held, HoldError> {
-        match self.live.step(|_| Input::Hold) {
+    pub fn hold(&self, meanwhile: Meanwhile) -> Result<Held, HoldError> {
+        match self.live.step(|_| Input::Hold { meanwhile }) {
             Some(Reply::Held { at_ms }) => Ok(Held { live: Arc::clone(&self.live), at_ms }),
             Some(Reply::NotHeld(error)) => Err(error),
             _ => Err(HoldError::Gone),

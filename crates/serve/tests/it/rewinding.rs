@@ -58,7 +58,7 @@ async fn the_host_is_told_where_to_and_when() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_comes_while_a_session_is_rewound_waits_and_runs_afterwards() {
+async fn a_prompt_that_comes_while_a_session_is_rewound_is_refused_and_runs_when_it_comes_again() {
     let answer = json!({"result": {"sessionId": "other", "_meta": {"turnd/memory": "cut"}}});
     let (daemon, session, prompts) = talked(vec![(RECORDED, answer)], Mode::Recorded).await;
     daemon.hosts.behave(|behaviour| behaviour.slow_answers = true);
@@ -67,15 +67,16 @@ async fn a_prompt_that_comes_while_a_session_is_rewound_waits_and_runs_afterward
     let meanwhile = async {
         until("the host was asked", async || !daemon.hosts.heard(RECORDED).is_empty()).await;
         assert_eq!(daemon.post(&path, body.clone()).await.json()["code"], "session_busy");
-        let waiting = daemon.prompt(&session, "three").await["promptId"].as_str().unwrap().to_owned();
-        assert_eq!(daemon.turn(&session, &waiting).await.json()["state"], "queued");
+        let three = json!({ "prompt": [{ "type": "text", "text": "three" }] });
+        let refused = daemon.post(&format!("/session/{session}/prompt"), three).await;
+        assert_eq!((refused.verdict().as_str(), refused.header("retry-after")), ("409 session_busy", Some("5")));
         assert_eq!(daemon.hosts.heard("session/prompt").len(), 2, "nothing is handed on");
         daemon.hosts.open_gate(1);
-        waiting
     };
-    let (done, waiting) = tokio::join!(rewinding, meanwhile);
+    let (done, ()) = tokio::join!(rewinding, meanwhile);
     assert_eq!(done.status, 200);
-    until("it ran", async || daemon.turn(&session, &waiting).await.json()["resultText"] == "echo: three").await;
+    daemon.run(&session, "three").await;
+    assert_eq!(daemon.hosts.heard("session/prompt").len(), 3);
 }
 
 #[tokio::test]
@@ -90,7 +91,10 @@ async fn a_rewind_goes_on_when_its_caller_does_not() {
     until("the host was asked", async || !daemon.hosts.heard(RECORDED).is_empty()).await;
     drop(connection);
     daemon.hosts.open_gate(1);
-    daemon.run(&session, "three").await;
+    let three = json!({ "promptId": "three", "prompt": [{ "type": "text", "text": "three" }] });
+    let path = format!("/session/{session}/prompt");
+    until("it is over", async || daemon.post(&path, three.clone()).await.status == 202).await;
+    until("it ran", async || daemon.turn(&session, "three").await.json()["resultText"] == "echo: three").await;
     assert_eq!(daemon.hosts.heard("session/prompt").last().unwrap()["params"]["sessionId"], "other");
 }
 

@@ -16,6 +16,21 @@ fn what_comes_while_a_session_is_held_waits_and_runs_afterwards() {
 }
 
 #[test]
+fn what_comes_while_a_session_is_shut_is_refused_and_what_was_admitted_before_is_known() {
+    check(&[
+        ("admit A", "record A, receipt A, echo A, > prompt A"),
+        ("shut", "busy"),
+        ("settle A end_turn", "record A completed end_turn, complete A end_turn"),
+        ("shut", "held 2"),
+        ("admit B", "busy"),
+        ("admit A", "known true"),
+        ("hold", "busy"),
+        ("release", ""),
+        ("admit B", "record B, receipt B, echo B, > prompt B"),
+    ]);
+}
+
+#[test]
 fn only_an_idle_session_is_held_and_by_one_at_a_time() {
     check(&[("admit A", "record A, receipt A, echo A, > prompt A"), ("hold", "busy")]);
     check(&[("hold", "held 1"), ("hold", "busy"), ("release", ""), ("hold", "held 3")]);

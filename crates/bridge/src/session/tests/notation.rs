@@ -43,8 +43,8 @@ use crate::session::steering::{Drain, Said};
 use crate::steering::Steered;
 use crate::succession::Succession;
 use crate::{
-    AdmitError, Announcement, Deadline, Decision, HoldError, InputWritten, Mediation, NotOpen, Reason, Resolution,
-    Terminal, Vote, VoteOutcome, Voter,
+    AdmitError, Announcement, Deadline, Decision, HoldError, InputWritten, Meanwhile, Mediation, NotOpen, Reason,
+    Resolution, Terminal, Vote, VoteOutcome, Voter,
 };
 
 pub(super) const TIMEOUTS: Timeouts =
@@ -160,7 +160,8 @@ impl Play {
             ["vote", id, choice, client, "afar"] => {
                 vote(id, choice, Voter { client_id: Some(client.into()), is_local: false })
             }
-            ["hold"] => Input::Hold,
+            ["hold"] => Input::Hold { meanwhile: Meanwhile::Wait },
+            ["shut"] => Input::Hold { meanwhile: Meanwhile::Refuse },
             ["release"] => Input::Release,
             ["rewound"] => Input::Rewound { announcement: rewound(), by: None },
             ["close"] => Input::Close { reason: "client_close".to_owned(), closed_by: None },

@@ -231,8 +231,11 @@ class Model:
                 fail(f"the ledger of {session} holds its own prompts", sorted(strangers))
 
     def nothing_of(self, session):
-        left = [str(path) for path in self.site.store.rglob("*") if session in path.name]
-        left += [str(path) for path in self.site.store.rglob("*") if path.is_file() and session in path.read_text(errors="replace")]
+        files = list(self.site.store.rglob("*"))
+        left = [str(path) for path in files if session in path.name]
+        # The records of a branch say where they come from, and a branch is a session of its own.
+        others = [path for path in files if path.is_file() and path.parent != self.chats]
+        left += [str(path) for path in others if session in path.read_text(errors="replace")]
         if left:
             fail(f"nothing of the deleted session {session} is left", left)
 

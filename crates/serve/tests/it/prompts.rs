@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Connection, Stream};
+use crate::client::{Connection, Stream, until};
 use crate::daemon::Daemon;
 
 #[tokio::test]
@@ -305,10 +305,13 @@ async fn a_store_without_room_refuses_prompts_before_anything_is_sent() {
 async fn facts_that_cannot_be_recorded_turn_health_red_until_they_are() {
     let daemon = Daemon::start().await;
     let session = daemon.create().await;
-    // The store has room, but a folder lies where the ledger belongs.
+    let prompt = daemon.prompt(&session, "hang").await["promptId"].as_str().unwrap().to_owned();
+    // The store has room, but a folder lies where the ledger was.
     let ledger = daemon.chats().join(format!("{session}.ledger.jsonl"));
-    std::fs::create_dir_all(&ledger).unwrap();
-    daemon.run(&session, "first").await;
+    std::fs::remove_file(&ledger).unwrap();
+    std::fs::create_dir(&ledger).unwrap();
+    assert_eq!(daemon.post(&format!("/session/{session}/cancel"), json!({})).await.status, 204);
+    until("it ended", async || daemon.turn(&session, &prompt).await.json()["state"] == "cancelled").await;
     let health = daemon.get("/health").await;
     assert_eq!((health.status, &health.json()["reason"]), (503, &json!("ledger_unwritable")));
     let body = json!({ "prompt": [{ "type": "text", "text": "x" }] });
@@ -317,5 +320,6 @@ async fn facts_that_cannot_be_recorded_turn_health_red_until_they_are() {
     daemon.run(&session, "next").await;
     assert_eq!(daemon.get("/health").await.status, 200);
     let lines = daemon.ledger(&session);
-    assert_eq!((lines.matches("in_flight").count(), lines.matches("terminal").count()), (2, 2), "{lines}");
+    let count = |word: &str| lines.matches(word).count();
+    assert_eq!((count("cancel_requested"), count("in_flight"), count("terminal")), (1, 1, 2), "{lines}");
 }

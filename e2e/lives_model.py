@@ -234,7 +234,7 @@ class Model:
         files = list(self.site.store.rglob("*"))
         left = [str(path) for path in files if session in path.name]
         # The records of a branch say where they come from, and a branch is a session of its own.
-        others = [path for path in files if path.is_file() and path.parent != self.chats]
+        others = [path for path in files if path.is_file() and self.chats not in path.parents]
         left += [str(path) for path in others if session in path.read_text(errors="replace")]
         if left:
             fail(f"nothing of the deleted session {session} is left", left)

@@ -164,10 +164,16 @@ impl Chosen {
         }
         // A session that was removed, or never came to more than this line, owns nothing.
         let exists = |other: &str| self.is_loaded(other) || self.layout.has_left(other);
-        if self.owners.claim(prompt_id, session, exists)? == Owned::Elsewhere {
+        if self.owners.look(prompt_id, session, exists)? == Owned::Elsewhere {
             return Err(OnceError::Taken);
         }
-        known.file.append(&Claim { prompt_id: prompt_id.to_owned(), content, withdrawn: false })?;
+        let claim = |withdrawn| Claim { prompt_id: prompt_id.to_owned(), content, withdrawn };
+        // First among the session's own: what is removed with it is found by them, also where a crash comes between the two.
+        known.file.append(&claim(false))?;
+        if self.owners.claim(prompt_id, session, exists)? == Owned::Elsewhere {
+            known.file.append(&claim(true))?;
+            return Err(OnceError::Taken);
+        }
         match admit() {
             Ok(receipt) => {
                 known.ids.insert(
@@ -177,8 +183,7 @@ impl Chosen {
                 Ok(Once::Admitted(receipt))
             }
             Err(error) => {
-                let withdrawn = Claim { prompt_id: prompt_id.to_owned(), content, withdrawn: true };
-                let freed = known.file.append(&withdrawn).and_then(|()| self.owners.release(prompt_id, session));
+                let freed = known.file.append(&claim(true)).and_then(|()| self.owners.release(prompt_id, session));
                 if let Err(failure) = freed {
                     tracing::warn!(session, prompt = prompt_id, error = %failure, "a refused id stays taken after a restart");
                 }

@@ -53,6 +53,18 @@ impl Owners {
         Self { folder, durability, locks: [const { Mutex::new(()) }; LOCKS] }
     }
 
+    /// What a claim would come to now. Nothing is written. Blocks for one small file.
+    ///
+    /// # Errors
+    /// When that cannot be read.
+    pub(super) fn look(&self, prompt_id: &str, session_id: &str, exists: impl Fn(&str) -> bool) -> io::Result<Owned> {
+        let file = file_of(prompt_id);
+        let _held = lock(&self.locks[file % LOCKS]);
+        let owner = owner(&self.lines(file), prompt_id)?;
+        let is_elsewhere = owner.is_some_and(|owner| owner != session_id && exists(&owner));
+        Ok(if is_elsewhere { Owned::Elsewhere } else { Owned::Here })
+    }
+
     /// Makes an id the session's unless it is another one's that `exists`. Blocks for one small file.
     ///
     /// # Errors

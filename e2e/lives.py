@@ -324,7 +324,8 @@ def main(sequences=20, seed="1"):
             try:
                 play(one, pathlib.Path(folder).resolve(), table, with_client)
             except FlowFailed as failure:
-                raise FlowFailed(f"sequence {one}: {failure}") from failure
+                log = (pathlib.Path(folder) / "log").read_text()[-1500:]
+                raise FlowFailed(f"sequence {one}: {failure}\n    the daemon's last lines:\n{log}") from failure
         if (number + 1) % 50 == 0:
             print(f"{number + 1} sequences hold", flush=True)
     for step, outcomes in table.items():

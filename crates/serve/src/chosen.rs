@@ -156,7 +156,8 @@ impl Chosen {
         admit: impl FnOnce() -> Result<Receipt, AdmitError>,
     ) -> Result<Once, OnceError> {
         let Some(known) = lock(&self.sessions).get(session).cloned() else {
-            return Err(OnceError::Unwritable(io::Error::other("the session's ids were not read")));
+            // They were read before, and forgotten with the session, which has ended since.
+            return Err(OnceError::Refused(AdmitError::Gone));
         };
         let mut known = lock(&known);
         if let Some(repeated) = known.repeated(prompt_id, content)? {

@@ -138,11 +138,15 @@ fn check_appending(bytes: &[u8], ledger: &Ledger, before: &Reading) {
 fn check_moving(archived: &[u8], active: &Ledger, active_reading: &Reading) {
     let target = Ledger::new(path("archived.ledger.jsonl"), Durability::Process);
     write(target.path(), archived);
-    let before = target.read().expect("a regular file is read");
+    let (before, moved) = (target.read().expect("a regular file is read"), read(active.path()));
     sidecar::move_merging(active.path(), target.path()).expect("both are in one folder");
-    let after = target.read().expect("a regular file is read");
-    assert_eq!(after.records, [&before.records[..], &active_reading.records].concat());
-    assert_eq!(after.dropped_lines, before.dropped_lines + active_reading.dropped_lines);
-    assert!(!active.path().exists() && read(target.path()).starts_with(archived));
+    let (after, merged) = (target.read().expect("a regular file is read"), read(target.path()));
+    // Where the end of one is the beginning of the other, a move may have been cut off there, and the lines stand once.
+    let mut both = before.records.iter().chain(&active_reading.records);
+    assert!(both.all(|record| after.records.contains(record)));
+    assert!(after.records.len() <= before.records.len() + active_reading.records.len());
+    assert!(after.dropped_lines <= before.dropped_lines + active_reading.dropped_lines);
+    let has = |part: &[u8]| part.is_empty() || merged.windows(part.len()).any(|window| window == part);
+    assert!(!active.path().exists() && has(archived) && has(&moved));
     sidecar::remove(active.path(), target.path()).expect("a file can be removed");
 }

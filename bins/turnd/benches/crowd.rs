@@ -118,7 +118,8 @@ fn polls(address: SocketAddr, path: &str, over: &AtomicBool) -> Vec<f64> {
 
 /// A thousand live sessions that each have had a turn.
 fn crowd(base: &Path) {
-    let daemon = Daemon::start(base, &[&AGENT[..], &["--max-sessions", "1000"]].concat());
+    let daemon =
+        Daemon::start(base, &[&AGENT[..], &["--max-sessions", "1000", "--max-total-sessions", "1000"]].concat());
     let mut connection = Connection::open(daemon.address);
     report("resident, no session", resident_mb(daemon.child.id()), "MB");
     let sessions: Vec<String> = (0..CROWD).map(|_| session(&mut connection)).collect();

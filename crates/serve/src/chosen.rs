@@ -3,9 +3,10 @@
 //! The ledger knows which ids were admitted and, by its own rule, nothing of what was asked. What is needed to tell a repetition from
 //! another prompt of the same id lies beside it: one line for each chosen id, with a fingerprint of the content, written before the
 //! admission. A line that takes itself back says that the admission was refused. Which session an id belongs to lies in files of the
-//! workspace, since an id is one prompt's whichever session is asked.
+//! workspace, since an id is one prompt's whichever session is asked; that line comes between the two, so that what names a session
+//! there is found by the session's own claims when it is removed.
 //!
-//! A crash may come between any two of these lines. Then the id is its session's, the claim may be there, and no admission is: such a
+//! A crash may come between any two of these lines. Then the claim is there, the id may be its session's, and no admission is: such a
 //! claim holds nobody up, and whoever sends the prompt again has it run, unless the transcript shows that it ran.
 
 mod dispatched;
@@ -163,17 +164,18 @@ impl Chosen {
         if let Some(repeated) = known.repeated(prompt_id, content)? {
             return Ok(repeated);
         }
-        // A session that was removed, or never came to more than this line, owns nothing.
+        // A session that was removed owns nothing.
         let exists = |other: &str| self.is_loaded(other) || self.layout.has_left(other);
-        if self.owners.look(prompt_id, session, exists)? == Owned::Elsewhere {
-            return Err(OnceError::Taken);
-        }
         let claim = |withdrawn| Claim { prompt_id: prompt_id.to_owned(), content, withdrawn };
-        // First among the session's own: what is removed with it is found by them, also where a crash comes between the two.
-        known.file.append(&claim(false))?;
-        if self.owners.claim(prompt_id, session, exists)? == Owned::Elsewhere {
-            known.file.append(&claim(true))?;
-            return Err(OnceError::Taken);
+        match self.owners.claim(prompt_id, session, exists, || known.file.append(&claim(false))) {
+            Ok(Owned::Here) => {}
+            Ok(Owned::Elsewhere) => return Err(OnceError::Taken),
+            Err(error) => {
+                // Whose the id is may not be known, so only what this session says of it is taken back: where the transcript cannot be
+                // seen whole, a claim that stays would be taken for a prompt that ran.
+                let _ = known.file.append(&claim(true));
+                return Err(error.into());
+            }
         }
         match admit() {
             Ok(receipt) => {

@@ -53,31 +53,30 @@ impl Owners {
         Self { folder, durability, locks: [const { Mutex::new(()) }; LOCKS] }
     }
 
-    /// What a claim would come to now. Nothing is written. Blocks for one small file.
-    ///
-    /// # Errors
-    /// When that cannot be read.
-    pub(super) fn look(&self, prompt_id: &str, session_id: &str, exists: impl Fn(&str) -> bool) -> io::Result<Owned> {
-        let file = file_of(prompt_id);
-        let _held = lock(&self.locks[file % LOCKS]);
-        let owner = owner(&self.lines(file), prompt_id)?;
-        let is_elsewhere = owner.is_some_and(|owner| owner != session_id && exists(&owner));
-        Ok(if is_elsewhere { Owned::Elsewhere } else { Owned::Here })
-    }
-
-    /// Makes an id the session's unless it is another one's that `exists`. Blocks for one small file.
+    /// Makes an id the session's unless it is another one's that `exists`: then nothing is written. `note` writes it down among the
+    /// session's own first, so that what is removed with the session is found by them wherever a crash comes. Blocks for two small files.
     ///
     /// # Errors
     /// When that cannot be read or written down: then the id may be said to be nobody's.
-    pub(super) fn claim(&self, prompt_id: &str, session_id: &str, exists: impl Fn(&str) -> bool) -> io::Result<Owned> {
+    pub(super) fn claim(
+        &self,
+        prompt_id: &str,
+        session_id: &str,
+        exists: impl Fn(&str) -> bool,
+        note: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<Owned> {
         let file = file_of(prompt_id);
         let _held = lock(&self.locks[file % LOCKS]);
         let lines = self.lines(file);
-        match owner(&lines, prompt_id)? {
-            Some(owner) if owner == session_id => Ok(Owned::Here),
-            Some(owner) if exists(&owner) => Ok(Owned::Elsewhere),
-            _ => write(&lines, prompt_id, session_id, false).map(|()| Owned::Here),
+        let owner = owner(&lines, prompt_id)?;
+        if owner.as_deref().is_some_and(|owner| owner != session_id && exists(owner)) {
+            return Ok(Owned::Elsewhere);
         }
+        note()?;
+        if owner.as_deref() != Some(session_id) {
+            write(&lines, prompt_id, session_id, false)?;
+        }
+        Ok(Owned::Here)
     }
 
     /// Takes back what the session claimed.
@@ -139,38 +138,43 @@ mod tests {
         Owners::new(folder.path().join("deep/prompt-ids"), Durability::Fsync)
     }
 
+    /// A claim whose session notes it without trouble.
+    fn claim(owners: &Owners, id: &str, session: &str, exists: impl Fn(&str) -> bool) -> io::Result<Owned> {
+        owners.claim(id, session, exists, || Ok(()))
+    }
+
     #[test]
     fn an_id_belongs_to_the_session_that_claimed_it_first_in_this_life_and_the_next() {
         let folder = tempfile::tempdir().unwrap();
         let life = owners(&folder);
-        assert_eq!(life.claim("a", "s", |_| true).unwrap(), Owned::Here);
+        assert_eq!(claim(&life, "a", "s", |_| true).unwrap(), Owned::Here);
         assert_eq!(
-            life.claim("a", "s", |_| true).unwrap(),
+            claim(&life, "a", "s", |_| true).unwrap(),
             Owned::Here,
             "a crash may have come between the claim and its admission"
         );
-        assert_eq!(life.claim("a", "t", |_| true).unwrap(), Owned::Elsewhere);
-        assert_eq!(owners(&folder).claim("a", "t", |_| true).unwrap(), Owned::Elsewhere);
-        assert_eq!(owners(&folder).claim("b", "t", |_| true).unwrap(), Owned::Here);
+        assert_eq!(claim(&life, "a", "t", |_| true).unwrap(), Owned::Elsewhere);
+        assert_eq!(claim(&owners(&folder), "a", "t", |_| true).unwrap(), Owned::Elsewhere);
+        assert_eq!(claim(&owners(&folder), "b", "t", |_| true).unwrap(), Owned::Here);
     }
 
     #[test]
     fn an_id_that_was_given_back_is_free_for_any_session() {
         let folder = tempfile::tempdir().unwrap();
         let life = owners(&folder);
-        life.claim("a", "s", |_| true).unwrap();
+        claim(&life, "a", "s", |_| true).unwrap();
         life.release("a", "s").unwrap();
-        assert_eq!(life.claim("a", "t", |_| true).unwrap(), Owned::Here);
-        assert_eq!(life.claim("a", "s", |_| true).unwrap(), Owned::Elsewhere);
+        assert_eq!(claim(&life, "a", "t", |_| true).unwrap(), Owned::Here);
+        assert_eq!(claim(&life, "a", "s", |_| true).unwrap(), Owned::Elsewhere);
     }
 
     #[test]
     fn an_id_of_a_session_that_is_no_more_is_free() {
         let folder = tempfile::tempdir().unwrap();
         let life = owners(&folder);
-        life.claim("a", "s", |_| true).unwrap();
-        assert_eq!(life.claim("a", "t", |other| other != "s").unwrap(), Owned::Here);
-        assert_eq!(life.claim("a", "s", |_| true).unwrap(), Owned::Elsewhere);
+        claim(&life, "a", "s", |_| true).unwrap();
+        assert_eq!(claim(&life, "a", "t", |other| other != "s").unwrap(), Owned::Here);
+        assert_eq!(claim(&life, "a", "s", |_| true).unwrap(), Owned::Elsewhere);
     }
 
     #[test]
@@ -179,7 +183,7 @@ mod tests {
         let life = owners(&folder);
         let ids: Vec<String> = (0..200).map(|number| format!("job-{number}")).collect();
         for (number, id) in ids.iter().enumerate() {
-            life.claim(id, if number % 2 == 0 { "s" } else { "s2" }, |_| true).unwrap();
+            claim(&life, id, if number % 2 == 0 { "s" } else { "s2" }, |_| true).unwrap();
         }
         life.forget(ids.iter().map(String::as_str), "s").unwrap();
         let left: String = std::fs::read_dir(folder.path().join("deep/prompt-ids"))
@@ -198,7 +202,7 @@ mod tests {
                 .map(|number| {
                     scope.spawn({
                         let life = &life;
-                        move || life.claim("a", &format!("s{number}"), |_| true)
+                        move || claim(life, "a", &format!("s{number}"), |_| true)
                     })
                 })
                 .collect();
@@ -211,7 +215,18 @@ mod tests {
     fn a_claim_that_cannot_be_written_is_no_claim() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("deep"), "in the way").unwrap();
-        assert!(owners(&folder).claim("a", "s", |_| true).is_err());
+        assert!(claim(&owners(&folder), "a", "s", |_| true).is_err());
+    }
+
+    #[test]
+    fn the_session_notes_its_claim_first_and_none_of_what_is_anothers() {
+        let folder = tempfile::tempdir().unwrap();
+        let life = owners(&folder);
+        let failed = life.claim("a", "s", |_| true, || Err(io::Error::other("no")));
+        assert!(failed.is_err());
+        assert_eq!(claim(&life, "a", "t", |_| true).unwrap(), Owned::Here, "what was not noted is nobody's");
+        let owned = life.claim("a", "s", |_| true, || panic!("it is another one's"));
+        assert_eq!(owned.unwrap(), Owned::Elsewhere);
     }
 
     #[test]

@@ -35,11 +35,21 @@ impl World {
         Layout::new(self.store.path(), Path::new("/ws"))
     }
 
-    /// The files that an admission writes to, in the order in which it does, as far as they are there.
+    /// The files that an admission writes to, in the order in which it does: the claim, its owner, the admission.
     fn files(&self) -> Vec<PathBuf> {
         let owners = std::fs::read_dir(self.layout().prompt_id_owners()).into_iter().flatten();
         let owners = owners.map(|entry| entry.unwrap().path());
-        owners.chain([self.layout().prompt_ids("s"), self.layout().ledger("s")]).collect()
+        let (claim, admission) = (self.layout().prompt_ids("s"), self.layout().ledger("s"));
+        [claim].into_iter().chain(owners).chain([admission]).collect()
+    }
+
+    /// Writes a transcript that cannot be seen whole.
+    fn cut_transcript(&self) {
+        let path = self.layout().transcript("s");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let cut =
+            r#"{"uuid":"u","parentUuid":"lost","sessionId":"s","type":"user","message":{"role":"user","parts":[]}}"#;
+        std::fs::write(path, format!("{cut}\n")).unwrap();
     }
 
     fn restart(&mut self) {
@@ -128,6 +138,28 @@ fn what_cannot_be_written_down_is_not_admitted() {
     assert!(fresh.load("s", &world.ledger()).is_err(), "nothing may be called new then");
 }
 
+/// Where the transcript leaves open what ran, a claim that is left would be taken for a prompt that did.
+#[test]
+fn a_claim_whose_owner_cannot_be_written_down_is_taken_back() {
+    let mut world = World::new();
+    let owners = world.layout().prompt_id_owners();
+    std::fs::create_dir_all(owners.parent().unwrap()).unwrap();
+    std::fs::write(&owners, "in the way").unwrap();
+    assert_eq!(world.ask("a", "x", receipt(1)), "unwritable");
+    std::fs::remove_file(&owners).unwrap();
+    world.cut_transcript();
+    world.restart();
+    assert_eq!(world.ask("a", "x", receipt(2)), "admitted 2");
+}
+
+#[test]
+fn an_id_of_another_session_is_not_claimed_at_all() {
+    let world = World::new();
+    assert_eq!(world.ask_in("t", "a", "x", receipt(7)), "admitted 7");
+    assert_eq!(world.ask("a", "x", receipt(8)), "taken");
+    assert!(!world.layout().prompt_ids("s").exists());
+}
+
 #[test]
 fn a_fingerprint_keeps_its_parts_apart() {
     assert_ne!(fingerprint(&["ab", "c"]), fingerprint(&["a", "bc"]));
@@ -156,7 +188,7 @@ fn wherever_a_crash_cuts_an_admission_the_prompt_runs_once() {
     let names: Vec<PathBuf> =
         whole.files().iter().map(|path| path.strip_prefix(whole.store.path()).unwrap().to_owned()).collect();
     let all: usize = written.iter().map(Vec::len).sum();
-    assert!(written.len() == 3 && all > 100, "the owner, the claim, the admission");
+    assert!(written.len() == 3 && all > 100, "the claim, its owner, the admission");
     for cut in 0..=all {
         let mut world = World::new();
         let mut left = cut;
@@ -171,7 +203,7 @@ fn wherever_a_crash_cuts_an_admission_the_prompt_runs_once() {
         }
         world.restart();
         let was_admitted = world.ledger().read().unwrap().records.len() == 1;
-        let owned = cut + 1 >= written[0].len();
+        let owned = cut + 1 >= written[0].len() + written[1].len();
         assert_eq!(world.ask_in("t", "a", "x", full()), if owned { "taken" } else { "refused" }, "cut at {cut}");
         let expected = if was_admitted { "repeated" } else { "admitted 8" };
         assert_eq!(world.ask("a", "x", receipt(8)), expected, "cut at {cut}");
@@ -201,10 +233,7 @@ fn a_claim_whose_admission_the_disk_refused_is_not_run_again_when_the_transcript
 fn a_transcript_that_cannot_be_seen_whole_leaves_a_claim_taken() {
     let mut world = World::new();
     world.ask_in("s", "a", "x", receipt(7));
-    let path = world.layout().transcript("s");
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let cut = r#"{"uuid":"u","parentUuid":"lost","sessionId":"s","type":"user","message":{"role":"user","parts":[]}}"#;
-    std::fs::write(path, format!("{cut}\n")).unwrap();
+    world.cut_transcript();
     world.restart();
     assert_eq!(world.ask("a", "x", receipt(8)), "repeated");
 }

@@ -25,39 +25,46 @@ impl Room {
 
     /// Whether one more block fits.
     pub(crate) fn probe(&self) -> bool {
-        let mut slot = lock(&self.file);
-        let outcome = self.try_probe(&mut slot);
+        let outcome = self.with_file(|file| {
+            file.seek(SeekFrom::Start(0))?;
+            let grown = file.write_all(&[0; 2 * PROBE_BYTES]);
+            // Also what a full disk gave of the other block.
+            file.set_len(PROBE_BYTES as u64)?;
+            grown
+        });
         if let Err(error) = &outcome {
             tracing::warn!(%error, path = %self.path.display(), "the store takes no more bytes");
-            *slot = None;
         }
         outcome.is_ok()
     }
 
     /// Gives up the block that is kept. The next question takes it again.
     pub(crate) fn give_up(&self) {
-        if let Some(file) = &*lock(&self.file)
-            && let Err(error) = file.set_len(0)
-        {
+        if let Err(error) = self.with_file(|file| file.set_len(0)) {
             tracing::warn!(%error, path = %self.path.display(), "the block that was kept cannot be given up");
         }
     }
 
-    fn try_probe(&self, slot: &mut Option<File>) -> io::Result<()> {
-        let file = match slot {
+    /// Works on the file. Behind a failure it is opened anew, and what it holds stays: of two that ask at once, the one that is refused
+    /// takes nothing from the other.
+    fn with_file(&self, work: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+        let mut slot = lock(&self.file);
+        let file = match &mut *slot {
             Some(file) => file,
             None => slot.insert(self.open()?),
         };
-        file.seek(SeekFrom::Start(0))?;
-        file.write_all(&[0; 2 * PROBE_BYTES])?;
-        file.set_len(PROBE_BYTES as u64)
+        let outcome = work(file);
+        if outcome.is_err() {
+            *slot = None;
+        }
+        outcome
     }
 
     fn open(&self) -> io::Result<File> {
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        OpenOptions::new().write(true).create(true).truncate(true).open(&self.path)
+        OpenOptions::new().write(true).create(true).truncate(false).open(&self.path)
     }
 }
 
@@ -96,6 +103,19 @@ mod tests {
         assert_eq!(length(), 0);
         assert!(room.probe());
         assert_eq!(length(), PROBE_BYTES as u64);
+    }
+
+    #[test]
+    fn what_is_kept_can_be_given_up_behind_a_question_that_was_refused() {
+        let store = tempfile::tempdir().unwrap();
+        let path = store.path().join(".room");
+        let room = Room::new(path.clone());
+        assert!(room.probe());
+        // As a full disk does.
+        room.with_file(|_| Err(io::ErrorKind::StorageFull.into())).unwrap_err();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), PROBE_BYTES as u64);
+        room.give_up();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
     }
 
     #[cfg(target_os = "linux")]

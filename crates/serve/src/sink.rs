@@ -93,7 +93,9 @@ impl LedgerSink {
     /// Whether what lies at a ledger's place, if anything, is a file that takes bytes.
     fn is_writable(&self, session: &str) -> bool {
         let path = self.layout.ledger(session);
-        let opened = match std::fs::OpenOptions::new().append(true).open(&path).and_then(|file| file.metadata()) {
+        // For reading too, as the ledger opens it: a pipe that nobody reads would keep whoever only writes waiting.
+        let open = || std::fs::OpenOptions::new().read(true).append(true).open(&path)?.metadata();
+        let opened = match open() {
             Err(error) if error.kind() == ErrorKind::NotFound => return true,
             opened => opened,
         };

@@ -159,6 +159,10 @@ fn what_cannot_be_a_ledger_is_seen_before_anything_is_admitted() {
     world.block();
     assert!(!world.sink.has_room("s"), "a folder lies in its place");
     world.unblock();
+    let ledger = world.sink.layout.ledger("s");
+    assert!(std::process::Command::new("mkfifo").arg(&ledger).status().unwrap().success());
+    assert!(!world.sink.has_room("s"), "a pipe has no reader");
+    std::fs::remove_file(&ledger).unwrap();
     std::os::unix::fs::symlink("/dev/full", world.sink.layout.ledger("s")).unwrap();
     assert!(!world.sink.has_room("s"), "a device takes its lines");
     assert!(world.sink.has_room("t"));

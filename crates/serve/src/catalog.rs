@@ -7,10 +7,10 @@ mod cursor;
 mod fill;
 mod folder;
 mod headlines;
-mod order;
 mod paging;
 #[cfg(test)]
 mod properties;
+mod row;
 mod version;
 mod walks;
 
@@ -28,8 +28,8 @@ use crate::workspace::Workspace;
 pub(crate) use cursor::Cursor;
 use fill::Bounds;
 use headlines::{Headlines, Stored};
-use order::{Row, merged};
 use paging::{Asked, page};
+use row::{Row, merged};
 use version::Version;
 pub(crate) use version::{CatalogVersion, Seen};
 use walks::Walks;
@@ -133,7 +133,7 @@ impl Catalog {
         let bounds = Bounds { size: wanted.size, looks_max: LIST_LOOKS_MAX };
         let asked = Asked { place: wanted.place, cursor: wanted.cursor.as_ref(), bounds };
         let (filled, next) =
-            page(&self.walks, &asked, || order(workspace, wanted.place), |row| self.look(workspace, wanted, row))?;
+            page(&self.walks, &asked, || rows(workspace, wanted.place), |row| self.look(workspace, wanted, row))?;
         Ok(Page { entries: filled.entries, next, is_truncated: filled.is_truncated })
     }
 
@@ -152,8 +152,8 @@ impl Catalog {
     }
 }
 
-/// The order of a list that begins now.
-fn order(workspace: &Workspace, place: Place) -> io::Result<Vec<Row>> {
+/// The rows of a list that begins now.
+fn rows(workspace: &Workspace, place: Place) -> io::Result<Vec<Row>> {
     // What lives is not put away.
     let live = if place == Place::Active { workspace.bridge.sessions() } else { Vec::new() };
     let row = |session: &Session| {

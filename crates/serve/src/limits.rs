@@ -148,10 +148,10 @@ pub const LIST_LOOKS_MAX: usize = 2_000;
 /// Sessions of one list, at about 100 bytes each while it is made; of a folder that holds more, the newest.
 pub const LIST_ROWS_MAX: usize = 100_000;
 
-/// Walks through one workspace's list whose order is kept; a client that pages has one.
+/// Walks through one workspace's list whose rows are kept; a client that pages has one.
 pub const WALKS_MAX: usize = 32;
 
-/// Rows of all those orders together, at about 90 bytes each: two of the longest, or as many walks as may be through a thousand sessions.
+/// Rows of all those lists together, at about 90 bytes each: two of the longest, or as many walks as may be through a thousand sessions.
 pub const WALK_ROWS_MAX: usize = 2 * LIST_ROWS_MAX;
 
 /// Transcripts whose headlines are kept, at half a kilobyte each: those of the pages that are asked for again and again.

@@ -1,6 +1,6 @@
-//! One page out of an order: as many sessions as it holds, looked for from one place on.
+//! One page of a list: as many sessions as it holds, looked for from one place on.
 
-use super::order::Row;
+use super::row::Row;
 
 /// What a page is bounded by.
 #[derive(Debug, Clone, Copy)]
@@ -22,20 +22,15 @@ pub(super) struct Filled<T> {
 }
 
 /// Fills a page from `from` on with what `look` finds.
-pub(super) fn fill<T>(
-    order: &[Row],
-    from: usize,
-    bounds: Bounds,
-    mut look: impl FnMut(&Row) -> Option<T>,
-) -> Filled<T> {
+pub(super) fn fill<T>(rows: &[Row], from: usize, bounds: Bounds, mut look: impl FnMut(&Row) -> Option<T>) -> Filled<T> {
     let mut entries = Vec::new();
-    let mut next = from.min(order.len());
-    let looked_until = order.len().min(next.saturating_add(bounds.looks_max));
+    let mut next = from.min(rows.len());
+    let looked_until = rows.len().min(next.saturating_add(bounds.looks_max));
     while next < looked_until && entries.len() < bounds.size {
-        entries.extend(look(&order[next]));
+        entries.extend(look(&rows[next]));
         next += 1;
     }
-    let last = next.checked_sub(1).filter(|_| next < order.len());
+    let last = next.checked_sub(1).filter(|_| next < rows.len());
     Filled { is_truncated: last.is_some() && entries.len() < bounds.size, entries, last }
 }
 
@@ -45,9 +40,9 @@ mod tests {
 
     /// Fills a page of three, in at most five looks, out of the letters; small ones do not count.
     fn check(letters: &str, from: usize, expected: (&str, Option<usize>, bool)) {
-        let order: Vec<_> = letters.chars().map(|id| Row { id: id.to_string().into(), at_ms: 0 }).collect();
+        let rows: Vec<_> = letters.chars().map(|id| Row { id: id.to_string().into(), at_ms: 0 }).collect();
         let look = |row: &Row| row.id.chars().next().filter(char::is_ascii_uppercase);
-        let filled = fill(&order, from, Bounds { size: 3, looks_max: 5 }, look);
+        let filled = fill(&rows, from, Bounds { size: 3, looks_max: 5 }, look);
         let entries: String = filled.entries.iter().collect();
         assert_eq!((entries.as_str(), filled.last, filled.is_truncated), expected, "{letters} from {from}");
     }

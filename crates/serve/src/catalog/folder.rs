@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use transcript::layout::session_id_of_file_name;
 
-use super::order::{Row, newest};
+use super::row::{Row, newest};
 use crate::identity::is_file_id;
 use crate::limits::LIST_ROWS_MAX;
 

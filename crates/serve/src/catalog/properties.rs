@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::cursor::Cursor;
 use super::fill::Bounds;
-use super::order::{Row, merged};
 use super::paging::{Asked, page};
+use super::row::{Row, merged};
 use super::walks::Walks;
 use crate::sidecar::Place;
 
@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    fn order(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<Row> {
         let rows = |of: &BTreeMap<u8, u64>| {
             of.iter().map(|(id, at_ms)| Row { id: name(*id), at_ms: *at_ms }).collect::<Vec<_>>()
         };
@@ -88,7 +88,7 @@ fn walk(mut world: World, size: usize, looks_max: usize, changes: &[Vec<Change>]
     loop {
         let asked = Asked { place: Place::Active, cursor: cursor.as_ref(), bounds: Bounds { size, looks_max } };
         let look = |row: &Row| world.has(&row.id).then(|| row.id.to_string());
-        let (filled, next) = page(&walks, &asked, || Ok::<_, Infallible>(world.order()), look).unwrap();
+        let (filled, next) = page(&walks, &asked, || Ok::<_, Infallible>(world.rows()), look).unwrap();
         pages.push(filled.entries);
         let Some(next) = next else { return Walked { pages, constant } };
         cursor = Cursor::parse(&next.to_text(), Place::Active);
@@ -153,7 +153,7 @@ proptest! {
     fn while_nothing_changes_every_page_but_the_last_is_full_and_the_order_is_that_of_time(
         world in world(), size in 1..6_usize,
     ) {
-        let expected: Vec<_> = world.order().iter().map(|row| row.id.to_string()).collect();
+        let expected: Vec<_> = world.rows().iter().map(|row| row.id.to_string()).collect();
         let walked = walk(world, size, 100, &[]);
         let (last, full) = walked.pages.split_last().unwrap();
         prop_assert!(full.iter().all(|page| page.len() == size) && last.len() <= size);

@@ -1,4 +1,4 @@
-//! The order of a list: newest first, and of those of one instant by their ids, so that it is the same whoever asks.
+//! The rows of a list: newest first, and of those of one instant by their ids, so that they stand the same whoever asks.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -33,8 +33,8 @@ pub(super) fn newest(rows: &mut Vec<Row>, rows_max: usize) {
 }
 
 /// Where the rows begin that come behind this place, whether anything stands there or not.
-pub(super) fn behind(order: &[Row], at_ms: u64, id: &str) -> usize {
-    order.partition_point(|row| row.rank() <= (Reverse(at_ms), id))
+pub(super) fn behind(rows: &[Row], at_ms: u64, id: &str) -> usize {
+    rows.partition_point(|row| row.rank() <= (Reverse(at_ms), id))
 }
 
 fn ids(rows: &[Row]) -> HashSet<Arc<str>> {
@@ -74,11 +74,11 @@ mod tests {
 
     #[test]
     fn a_place_is_found_whether_anything_stands_there_or_not() {
-        let order = merged(rows("a@5 b@5 c@3 d@1"), Vec::new(), 10);
+        let list = merged(rows("a@5 b@5 c@3 d@1"), Vec::new(), 10);
         for (at_ms, id, expected) in
             [(9, "x", 0), (5, "a", 1), (5, "aa", 1), (5, "b", 2), (4, "x", 2), (3, "c", 3), (1, "d", 4), (0, "x", 4)]
         {
-            assert_eq!(behind(&order, at_ms, id), expected, "{id}@{at_ms}");
+            assert_eq!(behind(&list, at_ms, id), expected, "{id}@{at_ms}");
         }
     }
 }

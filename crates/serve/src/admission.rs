@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bridge::{AdmitError, Prompt, Receipt, Session};
 use hyper::StatusCode;
 
-use crate::aside::busy;
 use crate::chosen::{Once, OnceError, fingerprint};
 use crate::content::Content;
 use crate::refusal::Refusal;
@@ -183,7 +182,7 @@ pub(crate) fn refused(session: &str, error: AdmitError) -> Refusal {
                 .retry_later()
         }
         AdmitError::Known { first, .. } => id_conflict(session, &first.prompt_id),
-        AdmitError::Busy => busy(session, "A prompt runs or waits, or the conversation is being taken back"),
+        AdmitError::Busy => Refusal::busy(session, "A prompt runs or waits, or the conversation is being taken back"),
         AdmitError::NotContent => Refusal::bad_request("invalid_prompt", error.to_string()),
         AdmitError::Closing => Refusal::archiving(session),
         AdmitError::Gone => Refusal::session_not_found(session),

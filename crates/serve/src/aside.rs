@@ -5,13 +5,9 @@ use bridge::{AskError, Session};
 use hyper::StatusCode;
 use serde_json::Value;
 
+use crate::asked::{RESOURCE_NOT_FOUND, handed_on, is_method_unknown};
 use crate::limits::ASIDE_MS;
 use crate::refusal::Refusal;
-
-/// JSON-RPC's word for a method that nobody knows.
-const METHOD_NOT_FOUND: i64 = -32601;
-/// The agents' word for a session that they do not have.
-const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// One ability that agents have or lack.
 #[derive(Debug, Clone, Copy)]
@@ -41,8 +37,7 @@ impl Aside {
     /// 501: the agent lacks it.
     pub(crate) fn unsupported(&self, session: &str) -> Refusal {
         let message = "The session's agent cannot do that";
-        Refusal { code: self.unsupported.into(), ..Refusal::new(StatusCode::NOT_IMPLEMENTED, "", message) }
-            .with("sessionId", session)
+        Refusal::new(StatusCode::NOT_IMPLEMENTED, self.unsupported, message).with("sessionId", session)
     }
 
     /// 501 where the agent lacks the ability, 504 where it did not answer in time, 409 where it is busy, 404 where it or the session is
@@ -60,28 +55,17 @@ impl Aside {
         };
         let data: Value = error.data.as_deref().map(acp_value).unwrap_or_default();
         let word = |key: &str| data[key].as_str().unwrap_or_default();
-        if error.code == METHOD_NOT_FOUND {
+        if is_method_unknown(&error) {
             return self.unsupported(session);
         }
         if word("errorKind") == "session_busy" || word("turnd/code") == "turn_in_progress" {
-            return busy(session, error.message);
+            return Refusal::busy(session, error.message);
         }
         if error.code == RESOURCE_NOT_FOUND {
             return Refusal::session_not_found(session);
         }
-        let refusal = Refusal { code: "".into(), ..Refusal::internal() };
-        let refusal = Refusal { message: error.message.into(), ..refusal }.with("code", error.code);
-        if data.is_null() { refusal } else { refusal.with("data", data) }
+        handed_on(&error, data)
     }
-}
-
-/// 409: the agent works on something that this would disturb.
-pub(crate) fn busy(session: &str, message: impl Into<std::borrow::Cow<'static, str>>) -> Refusal {
-    Refusal::conflict("session_busy", message)
-        .with("errorKind", "session_busy")
-        .with("retryable", true)
-        .with("sessionId", session)
-        .retry_later()
 }
 
 /// What an agent wrote; null where it cannot be read.

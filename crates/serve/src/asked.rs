@@ -1,13 +1,14 @@
 //! What a client is told when its agent did not do what was asked.
 
-use bridge::AskError;
+use acp::rpc_error::METHOD_NOT_FOUND;
+use bridge::{AskError, RpcError};
 use hyper::StatusCode;
 use serde_json::Value;
 
 use crate::refusal::Refusal;
 
-/// JSON-RPC error of an agent that does not know a method.
-const METHOD_NOT_FOUND: i64 = -32601;
+/// The agents' word for a session that they do not have.
+pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// The answer for a question that was not answered. An agent's own error is handed on as it is (wire rules, section 14.3).
 pub(crate) fn refused(session: &str, error: &AskError) -> Refusal {
@@ -30,14 +31,18 @@ pub(crate) fn refused(session: &str, error: &AskError) -> Refusal {
                     .with("sessionId", session)
                     .with("details", data["details"].clone());
             }
-            let refusal = Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "", error.message.clone());
-            let refusal = refusal.with("code", error.code);
-            if data.is_null() { refusal } else { refusal.with("data", data) }
+            handed_on(error, data)
         }
     }
 }
 
+/// 500 with an agent's own words, number and data, the last of which is read already.
+pub(crate) fn handed_on(error: &RpcError, data: Value) -> Refusal {
+    let refusal = Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "", error.message.clone()).with("code", error.code);
+    if data.is_null() { refusal } else { refusal.with("data", data) }
+}
+
 /// Whether the agent does not know what it was asked for.
-pub(crate) fn is_unknown(error: &AskError) -> bool {
-    matches!(error, AskError::Refused(error) if error.code == METHOD_NOT_FOUND)
+pub(crate) fn is_method_unknown(error: &RpcError) -> bool {
+    error.code == METHOD_NOT_FOUND
 }

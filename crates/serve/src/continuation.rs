@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use bridge::{HoldError, Meanwhile, Prompt, Receipt, Session};
+use bridge::{Meanwhile, Prompt, Receipt, Session};
 use serde_json::json;
 use transcript::Left;
 
 use crate::admission::{admit_new, prompt};
-use crate::aside::{Aside, busy};
+use crate::aside::Aside;
 use crate::content::Content;
 use crate::limits::ASIDE_MS;
 use crate::options::Mode;
@@ -23,8 +23,8 @@ use crate::workspace::Workspace;
 const CONTINUE: Aside = Aside::new("continue_not_supported", "qwen/control/session/continue");
 /// What makes an agent write down what it still has to write: it answers behind that.
 const FLUSH: &str = "qwen/control/session/turn_status";
-/// The order to go on, in a prompt without content.
-const ORDER: &str = r#"{"_meta":{"qwen.daemon.continueLastTurn":true}}"#;
+/// What tells the agent to go on, in a prompt without content.
+const GO_ON: &str = r#"{"_meta":{"qwen.daemon.continueLastTurn":true}}"#;
 
 /// How long the caller of a continuation waits, in milliseconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,15 +54,12 @@ pub(crate) async fn go_on(
     client: Option<&str>,
     patience: Patience,
 ) -> Result<Continued, Refusal> {
-    let held = session.hold(Meanwhile::Wait).map_err(|error| match error {
-        HoldError::Busy => is_busy(session),
-        HoldError::Closing => Refusal::archiving(session.id()),
-        HoldError::Gone => Refusal::session_not_found(session.id()),
-    })?;
+    let not_held = |error| Refusal::not_held(session.id(), error, || busy(session));
+    let held = session.hold(Meanwhile::Wait).map_err(not_held)?;
     let (left, goes_on) = asked(workspace, session).await?;
     if session.status().has_active_prompt {
         // It came while the session was held, and is what its caller wants now.
-        return Err(is_busy(session));
+        return Err(busy(session));
     }
     let receipt = match goes_on {
         false => None,
@@ -113,11 +110,11 @@ fn continuation(workspace: &Workspace, session: &Session, client: Option<&str>, 
         deadline_ms: patience.deadline_ms,
         run_deadline_ms: patience.run_deadline_ms,
         retry: false,
-        extra: Some(ORDER.to_owned()),
+        extra: Some(GO_ON.to_owned()),
     };
     Prompt { alone: true, ..prompt(workspace, session, client, content) }
 }
 
-fn is_busy(session: &Session) -> Refusal {
-    busy(session.id(), "Cannot continue while a prompt runs or waits")
+fn busy(session: &Session) -> Refusal {
+    Refusal::busy(session.id(), "Cannot continue while a prompt runs or waits")
 }

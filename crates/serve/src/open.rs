@@ -6,14 +6,12 @@ use bridge::{Kind, OpenError, OpenSession, Opened, Streams};
 use hyper::StatusCode;
 use serde_json::Value;
 
+use crate::asked::RESOURCE_NOT_FOUND;
 use crate::hosts::HostOrder;
 use crate::limits::{LOCK_WAIT_MARGIN_MS, NEW_LOCK_WAIT_MS};
 use crate::options::Mode;
 use crate::refusal::Refusal;
 use crate::workspace::{Workspace, session_limit};
-
-/// JSON-RPC error of an agent that does not know a session.
-const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// Starts a host for `session` and opens the session there.
 ///

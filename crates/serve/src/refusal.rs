@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bridge::HoldError;
 use hyper::StatusCode;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
@@ -80,6 +81,24 @@ impl Refusal {
     pub(crate) fn in_transition(id: &str, what: &str) -> Self {
         let message = format!("Session \"{id}\" is being {what}; retry later.");
         Self { message: message.into(), ..Self::archiving(id) }
+    }
+
+    /// 409 while the agent works on something that this would disturb.
+    pub(crate) fn busy(id: &str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::conflict("session_busy", message)
+            .with("errorKind", "session_busy")
+            .with("retryable", true)
+            .with("sessionId", id)
+            .retry_later()
+    }
+
+    /// What a session that is not held is refused with: `busy` while a prompt of it runs or waits.
+    pub(crate) fn not_held(id: &str, error: HoldError, busy: impl FnOnce() -> Self) -> Self {
+        match error {
+            HoldError::Busy => busy(),
+            HoldError::Closing => Self::archiving(id),
+            HoldError::Gone => Self::session_not_found(id),
+        }
     }
 
     /// 409 for a session of which both an active and an archived copy exist.

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use bridge::{Announcement, AskError, Held, HoldError, Meanwhile, Session};
+use bridge::{Announcement, AskError, Held, Meanwhile, Session};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use transcript::{RewindPoint, RewindPoints, rewind_points};
 
+use crate::asked::is_method_unknown;
 use crate::limits::AGENT_ASK_MS;
 use crate::options::Mode;
 use crate::places::{Places, Target, turns};
@@ -20,8 +21,6 @@ use crate::workspace::Workspace;
 
 /// What qwen-code's own names for places have in them.
 const SNAPSHOT_MARK: &str = "########";
-/// JSON-RPC error of an agent that does not know a method.
-const METHOD_NOT_FOUND: i64 = -32601;
 /// Why no file was put back.
 const NO_FILES: &str = "files are not tracked in this session, so none was put back";
 /// What an agent that began anew does not know.
@@ -56,7 +55,8 @@ pub(crate) struct Rewound {
 /// # Errors
 /// 409 while a prompt runs or waits, 400 for a place that is none, 501 where the agent cannot be made to forget just that.
 pub(crate) async fn rewind(workspace: &Arc<Workspace>, session: &Session, rewind: Rewind) -> Result<Rewound, Refusal> {
-    let held = session.hold(Meanwhile::Refuse).map_err(|error| not_held(session.id(), error))?;
+    let not_held = |error| Refusal::not_held(session.id(), error, || busy(session.id()));
+    let held = session.hold(Meanwhile::Refuse).map_err(not_held)?;
     let (workspace, session) = (Arc::clone(workspace), session.clone());
     let task = spawn(async move {
         let done = match workspace.options.mode {
@@ -276,19 +276,7 @@ fn not_supported(session: &str, details: &str) -> Refusal {
 }
 
 fn busy(session: &str) -> Refusal {
-    Refusal::conflict("session_busy", "Cannot rewind while a prompt is running")
-        .with("errorKind", "session_busy")
-        .with("retryable", true)
-        .with("sessionId", session)
-        .retry_later()
-}
-
-fn not_held(session: &str, error: HoldError) -> Refusal {
-    match error {
-        HoldError::Busy => busy(session),
-        HoldError::Closing => Refusal::archiving(session),
-        HoldError::Gone => Refusal::session_not_found(session),
-    }
+    Refusal::busy(session, "Cannot rewind while a prompt is running")
 }
 
 /// What a client is told of a question that was not answered well.
@@ -325,7 +313,7 @@ pub(crate) fn refused(session: &str, error: AskError) -> Refusal {
                 .with("details", details)
                 .retry_later()
         }
-        _ if refused.code == METHOD_NOT_FOUND => not_supported(session, details),
+        _ if is_method_unknown(&refused) => not_supported(session, details),
         _ => Refusal::new(StatusCode::BAD_GATEWAY, "agent_refused", refused.message.clone())
             .with("sessionId", session)
             .with("rpcCode", refused.code)

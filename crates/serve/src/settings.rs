@@ -4,10 +4,10 @@
 //! methods of its own. The modes of the wire are mapped to an agent's own only where they have the same name: a mode that means
 //! something else under another name would be worse than none.
 
-use bridge::{Change, Changed, Session, Setting, Way};
+use bridge::{AskError, Change, Changed, Session, Setting, Way};
 use serde_json::json;
 
-use crate::asked::{is_unknown, refused};
+use crate::asked::{is_method_unknown, refused};
 use crate::limits::SETTING_TIMEOUT_MS;
 use crate::options::Mode;
 use crate::refusal::Refusal;
@@ -27,16 +27,12 @@ pub(crate) async fn set_mode(
     by: Option<&str>,
 ) -> Result<Changed, Refusal> {
     let way = session.way(Setting::Mode, mode);
-    let unsupported = || not_supported(session, Setting::Mode);
     let (method, params) = match (workspace.options.mode, way) {
         (Mode::Native, _) => (NATIVE_APPROVAL_MODE, json!({ "mode": mode })),
         (Mode::Recorded, Some(way)) if way.is_listed() => asked(Setting::Mode, mode, &way),
-        (Mode::Recorded, _) => return Err(unsupported()),
+        (Mode::Recorded, _) => return Err(not_supported(session, Setting::Mode)),
     };
-    change(session, Setting::Mode, mode, method, params.to_string(), by).await.map_err(|error| match error {
-        Denied::Unknown => unsupported(),
-        Denied::Refused(refusal) => refusal,
-    })
+    change(session, (Setting::Mode, mode), method, params.to_string(), by).await
 }
 
 /// Switches to another model. Whether it is one of the agent's is for the agent to say: some take more than they list.
@@ -44,34 +40,24 @@ pub(crate) async fn set_mode(
 /// # Errors
 /// 409 `model_not_supported` for an agent that lets nobody choose, and whatever the agent says.
 pub(crate) async fn set_model(session: &Session, model: &str, by: Option<&str>) -> Result<Changed, Refusal> {
-    let unsupported = || not_supported(session, Setting::Model);
-    let way = session.way(Setting::Model, model).ok_or_else(unsupported)?;
+    let way = session.way(Setting::Model, model).ok_or_else(|| not_supported(session, Setting::Model))?;
     let (method, params) = asked(Setting::Model, model, &way);
-    change(session, Setting::Model, model, method, params.to_string(), by).await.map_err(|error| match error {
-        Denied::Unknown => unsupported(),
-        Denied::Refused(refusal) => refusal,
-    })
-}
-
-enum Denied {
-    /// The agent does not know the method after all.
-    Unknown,
-    Refused(Refusal),
+    change(session, (Setting::Model, model), method, params.to_string(), by).await
 }
 
 async fn change(
     session: &Session,
-    setting: Setting,
-    value: &str,
+    (setting, value): (Setting, &str),
     method: &str,
     params: String,
     by: Option<&str>,
-) -> Result<Changed, Denied> {
+) -> Result<Changed, Refusal> {
     let (value, method) = (value.to_owned(), method.to_owned());
     let change = Change { setting, value, method, params, timeout_ms: SETTING_TIMEOUT_MS };
-    session.change(&change, by).await.map_err(|error| match is_unknown(&error) {
-        true => Denied::Unknown,
-        false => Denied::Refused(refused(session.id(), &error)),
+    session.change(&change, by).await.map_err(|error| match &error {
+        // It does not know the method after all.
+        AskError::Refused(refused) if is_method_unknown(refused) => not_supported(session, setting),
+        _ => refused(session.id(), &error),
     })
 }
 

@@ -4,7 +4,7 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::aside::{Aside, busy};
+use crate::aside::Aside;
 use crate::body;
 use crate::dispatch::Call;
 use crate::limits::QUESTION_CHARS_MAX;
@@ -45,7 +45,7 @@ pub(crate) async fn fork(call: &Call<'_>) -> Result<Reply, Refusal> {
         || Refusal::bad_request("missing_directive", "`directive` is required and must be a non-empty string");
     let directive = directive.ok_or_else(missing)?;
     if session.status().has_active_prompt {
-        return Err(busy(session.id(), "Cannot fork while a response or tool call is in progress"));
+        return Err(Refusal::busy(session.id(), "Cannot fork while a response or tool call is in progress"));
     }
     let result = FORK.ask(&session, &json!({ "directive": directive })).await?;
     let launched = result["launched"].as_bool().unwrap_or(false);

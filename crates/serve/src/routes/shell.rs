@@ -51,7 +51,7 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<Reply, Refusal> {
 }
 
 fn forbidden(code: &'static str, message: &'static str) -> Refusal {
-    Refusal { code: code.into(), ..Refusal::new(StatusCode::FORBIDDEN, "", message) }.with("errorKind", code)
+    Refusal::new(StatusCode::FORBIDDEN, code, message).with("errorKind", code)
 }
 
 fn busy(session: &str) -> Refusal {

@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use bridge::{Held, HoldError, Meanwhile, Session, Title};
+use bridge::{Held, Meanwhile, Session, Title};
 use hyper::StatusCode;
 use serde::Serialize;
 use transcript::{Fork, ForkError, ForkPoint, Identity, PageError, SessionLock, find_title, fork, rewind_points};
@@ -23,6 +23,7 @@ use crate::options::{Durability, Mode};
 use crate::refusal::Refusal;
 use crate::restore::{Joined, restore};
 use crate::server::this_process;
+use crate::shelf::discard;
 use crate::tasks::{blocking, spawn};
 use crate::workspace::Workspace;
 
@@ -63,7 +64,8 @@ pub(crate) struct Branched {
 /// # Errors
 /// 409 while a prompt runs or waits, and for a point that is none.
 pub(crate) async fn branch(workspace: &Arc<Workspace>, session: &Session, wanted: Branch) -> Result<Branched, Refusal> {
-    let held = session.hold(Meanwhile::Wait).map_err(|error| not_held(session.id(), error))?;
+    let not_held = |error| Refusal::not_held(session.id(), error, || busy(session.id()));
+    let held = session.hold(Meanwhile::Wait).map_err(not_held)?;
     if workspace.options.mode == Mode::Native {
         // Whatever it is asked it answers only when all that it had to write is in the file.
         let _ = session.ask("qwen/control/session/turn_status", "{}", AGENT_ASK_MS).await;
@@ -72,7 +74,7 @@ pub(crate) async fn branch(workspace: &Arc<Workspace>, session: &Session, wanted
     blocking(move || copy(&workspace, &session, &wanted, held)).await.unwrap_or_else(|| Err(Refusal::internal()))
 }
 
-/// The same, and the copy brought to life. A copy that cannot be is taken back.
+/// The same, and the copy brought to life. A copy that cannot be is taken back, unless somebody else has found it meanwhile.
 ///
 /// # Errors
 /// The same, and whatever keeps a session from being loaded.
@@ -95,21 +97,14 @@ pub(crate) async fn live_branch(
             }
             Err(refusal) => {
                 let id = branched.session_id;
-                blocking(move || withdraw(&workspace, &id)).await;
+                if let Err(why) = discard(&workspace, &id).await {
+                    tracing::warn!(session = id, why = %why.message, "a copy that does not load stays");
+                }
                 Err(refusal)
             }
         }
     });
     task.await.unwrap_or_else(|_| Err(Refusal::internal()))
-}
-
-/// Takes back a copy that never lived. Where its host has not let go of it yet, it stays.
-fn withdraw(workspace: &Workspace, id: &str) {
-    let (path, lock) = (workspace.layout.transcript(id), workspace.layout.session_lock(id));
-    let Ok(held) = SessionLock::acquire(&lock, &this_process()) else { return };
-    if let Err(error) = std::fs::remove_file(&path).and_then(|()| held.retire(&lock)) {
-        tracing::warn!(session = id, %error, "a copy that does not load stays");
-    }
 }
 
 /// Blocks.
@@ -120,7 +115,7 @@ fn copy(workspace: &Workspace, session: &Session, wanted: &Branch, held: Held) -
     let base = wanted.name.clone().unwrap_or_else(|| own_name.clone());
     let display_name = only_name(&base, &titles(workspace));
     let id = fresh_uuid();
-    let order = Fork {
+    let copy = Fork {
         at: point(session.id(), &source, wanted.at.as_deref())?,
         source,
         source_session: session.id().to_owned(),
@@ -137,7 +132,7 @@ fn copy(workspace: &Workspace, session: &Session, wanted: &Branch, held: Held) -
         },
     };
     sweep(workspace);
-    let written = write(workspace, &id, &order);
+    let written = write(workspace, &id, &copy);
     // Nothing of the source is looked at any more.
     drop(held);
     written.map_err(|error| refused(session.id(), wanted, &error))?;
@@ -146,15 +141,15 @@ fn copy(workspace: &Workspace, session: &Session, wanted: &Branch, held: Held) -
 }
 
 /// Writes the copy under its lock, and gives it its name when it is whole.
-fn write(workspace: &Workspace, id: &str, order: &Fork) -> Result<(), ForkError> {
+fn write(workspace: &Workspace, id: &str, copy: &Fork) -> Result<(), ForkError> {
     let layout = &workspace.layout;
     let lock = layout.session_lock(id);
     let held =
         SessionLock::acquire(&lock, &this_process()).map_err(|error| ForkError::Write(io::Error::other(error)))?;
     let (draft, path) = (layout.branching(id), layout.transcript(id));
-    let written = fork(order, &draft).and_then(|()| {
+    let written = fork(copy, &draft).and_then(|()| {
         std::fs::rename(&draft, &path).map_err(ForkError::Write)?;
-        match order.durability {
+        match copy.durability {
             transcript::Durability::Process => Ok(()),
             transcript::Durability::Fsync => sync_folder(&path).map_err(ForkError::Write),
         }
@@ -216,15 +211,9 @@ fn only_name(name: &str, taken: &HashSet<String>) -> String {
     (1_u64..).map(|number| format!("{plain}({number})")).find(|name| !taken.contains(name)).unwrap_or(plain)
 }
 
-fn not_held(session: &str, error: HoldError) -> Refusal {
-    match error {
-        HoldError::Busy => {
-            let message = format!("Cannot branch session {session}: a prompt is currently active");
-            Refusal::conflict("branch_while_prompt_active", message).with("sessionId", session).retry_later()
-        }
-        HoldError::Closing => Refusal::archiving(session),
-        HoldError::Gone => Refusal::session_not_found(session),
-    }
+fn busy(session: &str) -> Refusal {
+    let message = format!("Cannot branch session {session}: a prompt is currently active");
+    Refusal::conflict("branch_while_prompt_active", message).with("sessionId", session).retry_later()
 }
 
 fn unreadable(session: &str, error: &PageError) -> Refusal {

@@ -4,28 +4,27 @@
 mod conflict;
 mod files;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bridge::{CloseError, Session};
 use hyper::StatusCode;
-use transcript::{LockError, Owner, SessionLock};
+use transcript::{LockError, SessionLock};
 
-use crate::clock::now_ms;
-use crate::desk::Busy;
+use crate::desk::{Busy, Fence};
 use crate::identity::is_file_id;
 use crate::limits::{HOST_GONE_MS, HOST_GONE_POLL_MS};
 use crate::options::Durability;
 use crate::refusal::Refusal;
+use crate::server::this_process;
 use crate::sidecar::{Place, Sidecar};
 use crate::tasks::blocking;
 use crate::workspace::Workspace;
 pub(crate) use files::{Done, is_in_conflict};
-use files::{Files, ShelfError};
+use files::{Files, ShelfError, full};
 
-/// Why a live session ends that is put away or removed, as its last event says (wire rules, section 6.6).
-const CLIENT_CLOSE: &str = "client_close";
+/// Why a live session ends that a client closes, puts away or removes, as its last event says (wire rules, section 6.6).
+pub(crate) const CLIENT_CLOSE: &str = "client_close";
 
 /// What is to be done with a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +46,7 @@ pub(crate) async fn perform(workspace: &Arc<Workspace>, id: &str, task: Task, re
         let message = format!("\"{id}\" is no id that a session can have");
         return Err(Refusal::bad_request("invalid_session_id", message));
     }
-    let busy = |busy: Busy| Refusal::in_transition(id, busy.as_str());
-    let _fenced = workspace.desk.take(id, Busy::Shelving(task)).map_err(busy)?;
+    let _fenced = fenced(workspace, id, Busy::Shelving(task))?;
     let session = workspace.bridge.session(id);
     if session.is_some() && task == Task::Unarchive {
         let (reader, session) = (Arc::clone(workspace), id.to_owned());
@@ -60,6 +58,33 @@ pub(crate) async fn perform(workspace: &Arc<Workspace>, id: &str, task: Task, re
     if let Some(session) = session {
         close(&session).await;
     }
+    shelve(workspace, id, (task, resolve), was_live).await
+}
+
+/// Removes a session that was made and could not be opened, once its host is gone. One that lives, or that somebody else is about to
+/// open or to put away, was found meanwhile and stays.
+///
+/// # Errors
+/// When it stays.
+pub(crate) async fn discard(workspace: &Arc<Workspace>, id: &str) -> Result<(), Refusal> {
+    let _fenced = fenced(workspace, id, Busy::Shelving(Task::Delete))?;
+    if workspace.bridge.session(id).is_some() {
+        return Err(Refusal::in_transition(id, "used"));
+    }
+    shelve(workspace, id, (Task::Delete, false), true).await.map(drop)
+}
+
+fn fenced(workspace: &Workspace, id: &str, with: Busy) -> Result<Fence, Refusal> {
+    workspace.desk.take(id, with).map_err(|busy| Refusal::in_transition(id, busy.as_str()))
+}
+
+/// The way of a session that does not live any more, if it ever did.
+async fn shelve(
+    workspace: &Arc<Workspace>,
+    id: &str,
+    (task, resolve): (Task, bool),
+    was_live: bool,
+) -> Result<Done, Refusal> {
     settle(workspace, id, task)?;
     let (reader, session) = (Arc::clone(workspace), id.to_owned());
     let has_files = blocking(move || has_files(&reader, &session)).await.ok_or_else(Refusal::internal)?;
@@ -111,8 +136,8 @@ async fn locked(workspace: &Workspace, id: &str, was_live: bool) -> Result<Sessi
     let mut dismissed = false;
     for tried in 0.. {
         let path = workspace.layout.session_lock(id);
-        let me = Owner { pid: std::process::id(), started_at: now_ms(), start_ticks: None };
-        let lock = blocking(move || SessionLock::acquire(&path, &me)).await.ok_or_else(Refusal::internal)?;
+        let lock =
+            blocking(move || SessionLock::acquire(&path, &this_process())).await.ok_or_else(Refusal::internal)?;
         let owner = match lock {
             Ok(lock) => return Ok(lock),
             Err(LockError::Held { owner, .. }) => owner,
@@ -145,7 +170,7 @@ pub(crate) async fn close_lingering(workspace: &Workspace, id: &str) -> Result<(
     if !is_file_id(id) {
         return Err(absent());
     }
-    let _fenced = workspace.desk.take(id, Busy::Closing).map_err(|busy| Refusal::in_transition(id, busy.as_str()))?;
+    let _fenced = fenced(workspace, id, Busy::Closing)?;
     let path = workspace.layout.session_lock(id);
     let probed = blocking(move || SessionLock::probe(&path)).await.ok_or_else(Refusal::internal)?;
     if !matches!(probed, Err(LockError::Held { .. })) {
@@ -176,20 +201,16 @@ fn move_files(
     };
     let path = workspace.layout.session_lock(id);
     if let Err(error) = lock.retire(&path) {
-        tracing::warn!(session = id, path = %absolute(&path), %error, "a lock that nobody holds stays");
+        tracing::warn!(session = id, path = %full(&path), %error, "a lock that nobody holds stays");
     }
     done
-}
-
-fn absolute(path: &Path) -> String {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
 fn failed(id: &str, task: Task, error: &ShelfError) -> Refusal {
     match error {
         ShelfError::Conflict => Refusal::session_conflict(id),
         ShelfError::Failed { path, cause } => {
-            tracing::error!(session = id, ?task, path = %absolute(path), error = %cause, "a transcript stays where it is");
+            tracing::error!(session = id, ?task, path = %full(path), error = %cause, "a transcript stays where it is");
             let message = format!("The session's transcript cannot be moved or removed: {cause}");
             Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "transcript_unmovable", message).with("sessionId", id)
         }

@@ -149,6 +149,24 @@ fn what_a_killed_daemon_left_of_a_copy_is_no_session_and_goes_with_the_next_copy
     assert!(!half.exists());
 }
 
+/// An agent that does not start where the file `refuse` lies in its folder.
+const UNWILLING: &str =
+    concat!(r#"sh -c 'test -e refuse && exit 3; exec ""#, env!("CARGO_BIN_EXE_turnd"), r#"" agent'"#);
+
+#[test]
+fn a_copy_that_no_agent_takes_up_is_gone_with_all_that_its_host_left() {
+    let mut world = World::with(&["--agent", UNWILLING]);
+    let (source, _) = talked(&mut world, &["one"]);
+    let refuse = world.base().join("workspace/refuse");
+    fs::write(&refuse, "").unwrap();
+    let (status, refused) = branch(&mut world, &source, &json!({}));
+    assert_eq!((status, &refused["code"]), (502, &json!("agent_unavailable")), "{refused}");
+    let left: Vec<String> = files(&world, "").into_iter().filter(|name| !name.starts_with(&source)).collect();
+    assert_eq!(left, Vec::<String>::new());
+    fs::remove_file(&refuse).unwrap();
+    assert_eq!(branch(&mut world, &source, &json!({})).0, 201);
+}
+
 #[test]
 fn a_daemon_killed_while_it_branches_leaves_a_whole_session_or_none() {
     let mut world = World::new();

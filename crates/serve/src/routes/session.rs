@@ -16,14 +16,11 @@ use crate::reaper;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, no_content, ok};
 use crate::requests::workspace;
-use crate::shelf;
+use crate::shelf::{self, CLIENT_CLOSE};
 use crate::tasks::spawn;
 use crate::wanted::Wanted;
 use crate::wire;
 use crate::workspace::Workspace;
-
-/// Why a client's close ended a session, as its last event says.
-const CLIENT_CLOSE: &str = "client_close";
 
 /// `POST /session`.
 pub(crate) async fn create(call: &Call<'_>) -> Result<Reply, Refusal> {

@@ -292,7 +292,8 @@ fn identity(path: &Path) -> io::Result<Option<(u64, u64)>> {
     }
 }
 
-fn full(path: &Path) -> String {
+/// A path that says where it is to whoever reads the log.
+pub(super) fn full(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 

@@ -6,7 +6,6 @@ use bridge::{Kind, Seed, Session};
 use tokio::sync::{oneshot, watch};
 
 use crate::desk::{Awaited, Busy, Fence, Shared, outcome};
-use crate::history;
 use crate::identity::fresh_uuid;
 use crate::open::{id_conflict, open};
 use crate::refusal::Refusal;
@@ -104,7 +103,7 @@ async fn reserve(workspace: &Arc<Workspace>, id: &str) -> Result<Fence, Refusal>
     // An id is one session's in all workspaces: the paths that name it do not say which one is meant.
     let (session, all) = (id.to_owned(), std::iter::once(Arc::clone(workspace)).chain(workspace.others()));
     let all: Vec<_> = all.collect();
-    match blocking(move || all.iter().any(|one| history::is_persisted(one, &session))).await {
+    match blocking(move || all.iter().any(|one| one.layout.has_left(&session))).await {
         Some(false) => Ok(fence),
         Some(true) => Err(id_conflict(workspace, id, "persisted")),
         None => Err(Refusal::internal()),

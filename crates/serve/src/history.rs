@@ -68,11 +68,6 @@ pub(crate) fn check(workspace: &Workspace, session: &str) -> Result<(), Refusal>
     Err(refusal)
 }
 
-/// Whether a session of this id has left anything on disk.
-pub(crate) fn is_persisted(workspace: &Workspace, session: &str) -> bool {
-    workspace.layout.has_left(session)
-}
-
 /// Reads the replay of a session: its last `records_max` records, or as many as fit, numbered behind `beyond`.
 pub(crate) fn replay(workspace: &Workspace, session: &str, records_max: Option<usize>, beyond: u64) -> Replay {
     let bytes_max = workspace.options.limits.compacted_replay_max_bytes;

@@ -50,7 +50,7 @@ pub(crate) struct Workspace {
     pub(crate) digests: Digests,
     /// Where whole answers stand.
     pub(crate) recalled: Recalled,
-    /// What a load found, for those who attach later.
+    /// What a restore found, for those who attach later.
     pub(crate) restored: Restored,
     /// The cursors of transcript pages.
     pub(crate) cursors: Cursors,

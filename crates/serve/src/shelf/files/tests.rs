@@ -229,22 +229,21 @@ fn an_act_that_is_cut_off_anywhere_can_be_followed_by_the_opposite_one() {
 }
 
 #[test]
-fn no_record_and_no_line_is_lost_or_doubled_at_any_moment_behind_a_healed_move() {
+fn no_record_and_no_line_is_lost_at_any_moment_of_a_move_or_doubled_behind_it() {
+    let words = [
+        "\"a-1\"",
+        "\"a-2\"",
+        "\"b-1\"",
+        "\"a\",\"state\"",
+        "\"b\",\"state\"",
+        "\"a\",\"content\"",
+        "\"b\",\"content\"",
+    ];
     for (kind, act) in KINDS.into_iter().flat_map(|kind| [Archive, Unarchive].map(|act| (kind, act))) {
-        for steps in 0..STEPS_MAX {
-            let store = Store::begun(kind);
-            let words = [
-                "\"a-1\"",
-                "\"a-2\"",
-                "\"b-1\"",
-                "\"a\",\"state\"",
-                "\"b\",\"state\"",
-                "\"a\",\"content\"",
-                "\"b\",\"content\"",
-            ];
-            let before = Store::begun(kind).counts(&words);
+        let before = Store::begun(kind).counts(&words);
+        for (steps, store) in cuts(kind, act) {
             for (word, (now, before)) in words.iter().zip(store.counts(&words).into_iter().zip(&before)) {
-                assert!(now >= *before, "{word} is lost at a moment of {act:?} of {kind}, after {steps} steps");
+                assert!(now >= *before, "{word} is lost: {act:?} of {kind}, cut after {steps} steps");
             }
             store.whole(act);
             assert_eq!(store.counts(&words), before, "{act:?} of {kind}, cut after {steps} steps");

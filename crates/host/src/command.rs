@@ -102,13 +102,14 @@ impl Command {
         tree.kill(&tree.marked(&self.mark));
     }
 
-    /// What is known of its end. What it said and nobody read yet is read as far as it is there.
+    /// What is known of its end. What it said and nobody read yet is read as far as it is there and is kept: what it left behind may go on
+    /// saying something for ever.
     pub(crate) fn end(mut self) -> Ended {
         while let Some(output) = &self.output {
             let read = output.try_read(&mut self.chunk);
             let is_more = matches!(read, Ok(length) if length > 0);
             self.take(&read);
-            if !is_more {
+            if !is_more || self.is_cut {
                 break;
             }
         }

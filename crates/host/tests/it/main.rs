@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test ends where something is not as it must be")]
 
+mod commands;
 mod evidence;
 mod guarding;
 mod lingering;

@@ -148,10 +148,8 @@ pub(crate) struct Machine {
     unavailable: Option<RpcError>,
     /// Requests of the daemon that are open at the agent and whose answers the host reads.
     awaited: HashMap<RequestId, Awaited>,
-    /// Requests of the agent that are open at the daemon, and whether they ask for permission.
-    asked: HashMap<RequestId, bool>,
-    /// Those of them that ask for what was said into the running turn.
-    drains: HashSet<RequestId>,
+    /// Requests of the agent that are open at the daemon.
+    asked: HashMap<RequestId, Asked>,
     /// Requests of an agent that is no more, whose answers are still on their way. The agent in its place may use the same ids.
     orphaned: HashSet<RequestId>,
     /// The parameters with which the agent was greeted.
@@ -162,8 +160,8 @@ pub(crate) struct Machine {
     setting: Option<Setting>,
     /// What clients have set, in the order in which they did.
     choices: Vec<Choice>,
-    /// The mode that was set and that the agent's session could not be set to again. No prompt is handed on.
-    missing_mode: Option<Choice>,
+    /// What was set and may keep the agent from something, and its session could not be set to again. No prompt is handed on.
+    missing_guards: Vec<Choice>,
     /// What the agent's session was told.
     told: Told,
     /// Where the agent's session works.
@@ -203,6 +201,15 @@ enum Awaited {
     Choice(Choice),
 }
 
+/// What an open request of the agent is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Permission,
+    /// What was said into the running turn.
+    MidTurn,
+    Other,
+}
+
 /// The prompt that the agent has, or is about to get.
 #[derive(Debug)]
 struct Running {
@@ -229,7 +236,6 @@ impl Machine {
             unavailable: None,
             awaited: HashMap::new(),
             asked: HashMap::new(),
-            drains: HashSet::new(),
             orphaned: HashSet::new(),
             introduction: None,
             replacement: None,
@@ -237,7 +243,7 @@ impl Machine {
             rewinding: None,
             setting: None,
             choices: Vec::new(),
-            missing_mode: None,
+            missing_guards: Vec::new(),
             told: Told::default(),
             cwd: String::new(),
             is_forgotten: false,

@@ -3,7 +3,7 @@
 use acp::{Kind, Message, Outcome, RequestId};
 
 use super::rewind::Told;
-use super::{Awaited, Effect, Machine, Phase, line_of};
+use super::{Asked, Awaited, Effect, Machine, Phase, line_of};
 use crate::limits::ASKED_MAX;
 use crate::options::Mode;
 use crate::turn::json::{CallFields, Update};
@@ -19,7 +19,7 @@ impl Machine {
             // What only a host may say is nothing in an agent's mouth.
             Kind::Notification { method } if method.starts_with(wire::OURS) => {}
             Kind::Notification { .. } => self.tell_daemon(line_of(message)),
-            Kind::Request { id, method } => self.asked(id, method == wire::REQUEST_PERMISSION, message),
+            Kind::Request { id, method } => self.asked(id, self.asks_for(method, message), message),
             Kind::Response { id: Some(id) } => match wire::without_our_words(id, message) {
                 Some(cleaned) => self.answer(at_ms, id, &cleaned),
                 None => self.answer(at_ms, id, message),
@@ -59,20 +59,27 @@ impl Machine {
     }
 
     /// The agent wants something of its client. Nobody but the daemon can say what, so without one it is told no at once.
-    fn asked(&mut self, id: &RequestId, permission: bool, message: &Message) {
-        if permission && message.session_id() == self.agent_session {
+    fn asked(&mut self, id: &RequestId, about: Asked, message: &Message) {
+        if about == Asked::Permission && message.session_id() == self.agent_session {
             self.record_permission(message);
         }
         // An agent on its way to its end is answered by nobody but us: the daemon's answer could reach the next one.
         if self.phase == Phase::Lingering || self.replacement.is_some() {
-            return self.answer_for_nobody(id, permission);
+            return self.answer_for_nobody(id, about);
         }
         if self.asked.len() >= ASKED_MAX {
             return self.tell_agent(wire::not_served(id, "too many requests are open"));
         }
-        self.asked.insert(id.clone(), permission);
-        self.note_drain(id, message);
+        self.asked.insert(id.clone(), about);
         self.tell_daemon(line_of(message));
+    }
+
+    fn asks_for(&self, method: &str, message: &Message) -> Asked {
+        match method {
+            wire::REQUEST_PERMISSION => Asked::Permission,
+            wire::DRAIN if self.drains(message) => Asked::MidTurn,
+            _ => Asked::Other,
+        }
     }
 
     fn record_permission(&mut self, message: &Message) {
@@ -84,10 +91,10 @@ impl Machine {
         }
     }
 
-    pub(super) fn answer_for_nobody(&mut self, id: &RequestId, permission: bool) {
-        self.tell_agent(match permission {
-            true => wire::permission_cancelled(id),
-            false => wire::not_served(id, "the client is gone"),
+    pub(super) fn answer_for_nobody(&mut self, id: &RequestId, about: Asked) {
+        self.tell_agent(match about {
+            Asked::Permission => wire::permission_cancelled(id),
+            Asked::MidTurn | Asked::Other => wire::not_served(id, "the client is gone"),
         });
     }
 

@@ -2,7 +2,7 @@
 
 use acp::{Kind, Message, RequestId, RpcError, rpc_error};
 
-use super::{Awaited, Effect, Machine, Running, line_of};
+use super::{Asked, Awaited, Effect, Machine, Running, line_of};
 use crate::choice::Choice;
 use crate::options::Mode;
 use crate::turn::Turn;
@@ -20,8 +20,9 @@ impl Machine {
             Kind::Response { id } => {
                 let orphaned = id.as_ref().is_some_and(|id| self.orphaned.remove(id));
                 if let Some(id) = id.as_ref().filter(|_| !orphaned) {
-                    self.asked.remove(id);
-                    self.record_drained(id, message);
+                    if self.asked.remove(id) == Some(Asked::MidTurn) {
+                        self.record_drained(message);
+                    }
                 }
                 if !orphaned {
                     self.tell_agent(line_of(message));

@@ -101,8 +101,8 @@ impl Machine {
         if self.running.is_none() {
             return self.over();
         }
-        for (id, permission) in std::mem::take(&mut self.asked) {
-            self.answer_for_nobody(&id, permission);
+        for (id, about) in std::mem::take(&mut self.asked) {
+            self.answer_for_nobody(&id, about);
         }
         self.effects.push(Effect::Linger);
     }

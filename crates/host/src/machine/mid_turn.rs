@@ -1,25 +1,22 @@
 //! What was said into a running turn and taken by its agent: part of that turn's record.
 
-use acp::{Message, RequestId};
+use acp::Message;
 use transcript::Body;
 
 use super::Machine;
 use crate::options::Mode;
 use crate::turn::json::PromptText;
-use crate::wire;
 
 impl Machine {
-    /// The agent asks for what was said into its own session's turn.
-    pub(super) fn note_drain(&mut self, id: &RequestId, message: &Message) {
+    /// Whether what the agent asks for is of its own session's turn, and to be recorded.
+    pub(super) fn drains(&self, message: &Message) -> bool {
         let is_ours = message.session_id().is_none_or(|named| Some(named) == self.agent_session);
-        if self.mode == Mode::Recorded && message.method() == Some(wire::DRAIN) && is_ours {
-            self.drains.insert(id.clone());
-        }
+        self.mode == Mode::Recorded && is_ours
     }
 
     /// The daemon's answer to that. It is on record before the agent has it, as a prompt is.
-    pub(super) fn record_drained(&mut self, id: &RequestId, message: &Message) {
-        if !self.drains.remove(id) || self.running.is_none() {
+    pub(super) fn record_drained(&mut self, message: &Message) {
+        if self.running.is_none() {
             return;
         }
         let items = message.result().and_then(|result| acp::lenient_value(acp::raw_at(result, &["items"])?));

@@ -65,7 +65,7 @@ impl Machine {
     /// Sets the session to what its predecessor was set to, and then tells the daemon of it.
     pub(super) fn open(&mut self, opened: Opened) {
         self.agent_session = Some(opened.session.clone());
-        self.missing_mode = None;
+        self.missing_guards.clear();
         let choices = self.choices.clone().into();
         self.set_next(opened, choices);
     }
@@ -108,7 +108,7 @@ impl Machine {
             // A model allows nothing: the daemon tells its readers which one it is.
             Outcome::Error(error) if choice.is_guard() => {
                 tracing::warn!(%error, mode = %choice.value, "the agent cannot be set to the mode of before");
-                self.missing_mode = Some(choice);
+                self.missing_guards.push(choice);
             }
             Outcome::Error(_) => {}
         }
@@ -127,7 +127,7 @@ impl Machine {
             wire::SET_OPTION => self.options_are(answer),
             _ => {}
         }
-        self.missing_mode.take_if(|missing| choice.is_about_the_same(missing));
+        self.missing_guards.retain(|missing| !choice.is_about_the_same(missing));
         let before = self.choices.clone();
         choice::note(&mut self.choices, choice);
         if self.mode == Mode::Recorded && self.choices != before {
@@ -155,7 +155,7 @@ impl Machine {
 
     /// A prompt is not handed on in a mode that may allow more than the one that was set.
     pub(super) fn refuses_laxer_mode(&mut self, id: &RequestId) -> bool {
-        let Some(choice) = &self.missing_mode else { return false };
+        let Some(choice) = self.missing_guards.first() else { return false };
         let details = format!("the agent's session could not be set to {} again; set a mode first", choice.value);
         let message = "the agent is not in the approval mode that was set";
         self.refuse(id, &wire::refusal_unwritten(code::APPROVAL_MODE_NOT_RESTORED, message, &details));

@@ -96,6 +96,11 @@ pub(super) fn message(line: &str) -> Message {
     Message::parse(Bytes::copy_from_slice(line.as_bytes())).unwrap()
 }
 
+/// The id of the host's own request of this number.
+pub(super) fn own(number: u64) -> u64 {
+    OWN_ID_FIRST + number
+}
+
 /// The prompt `p<id>` under the request id `id`.
 pub(super) fn prompt_line(id: u64) -> String {
     format!(

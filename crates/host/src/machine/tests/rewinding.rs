@@ -10,10 +10,6 @@ fn rewind_line(to: u64, kept: u64, more: &str) -> String {
     )
 }
 
-fn own(number: u64) -> u64 {
-    OWN_ID_FIRST + number
-}
-
 /// A session `ses` that was new with this host, whose agent can what `capabilities` says and has answered the prompts p2 and p3.
 fn talked(capabilities: &str) -> World {
     let mut world = World::new(Mode::Recorded, None);

@@ -4,10 +4,6 @@ use super::*;
 
 const MODES: &str = r#""modes":{"currentModeId":"default","availableModes":[]}"#;
 
-fn own(number: u64) -> u64 {
-    OWN_ID_FIRST + number
-}
-
 fn set(id: u64, mode: &str) -> String {
     format!(r#"{{"id":{id},"method":"session/set_mode","params":{{"sessionId":"ses","modeId":"{mode}"}}}}"#)
 }
@@ -82,6 +78,27 @@ fn in_an_agent_that_refuses_the_mode_no_prompt_runs_until_a_client_has_set_one()
     world.daemon(&set(54, "default"));
     assert_eq!(world.agent(&ok(54, "{}")), r#"keep "m-3" "default"; daemon< #54 {}"#);
     assert_eq!(world.prompt(5), "admit U(p5); agent< session/prompt#5");
+}
+
+#[test]
+fn in_an_agent_that_refuses_two_things_that_may_keep_it_from_something_no_prompt_runs_until_both_are_set() {
+    let option = |id: u64| {
+        let params = r#"{"sessionId":"ses","configId":"how","value":"ask"}"#;
+        format!(r#"{{"id":{id},"method":"session/set_config_option","params":{params}}}"#)
+    };
+    let mut world = set_to_plan();
+    world.daemon(&option(52));
+    assert!(world.agent(&ok(52, "{}")).starts_with(r#"keep "plan" "m-2" "ask""#), "nobody knows what it is about");
+    replaced(&mut world);
+    world.agent(&refused(own(2)));
+    world.agent(&ok(own(3), "{}"));
+    world.agent(&refused(own(4)));
+    world.daemon(&option(53));
+    world.agent(&ok(53, "{}"));
+    assert_eq!(world.prompt(3), "daemon< #3 error approval_mode_not_restored", "the mode is not what was set");
+    world.daemon(&set(54, "plan"));
+    world.agent(&ok(54, "{}"));
+    assert_eq!(world.prompt(4), "admit U(p4); agent< session/prompt#4");
 }
 
 #[test]

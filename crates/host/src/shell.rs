@@ -315,7 +315,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
     /// The note goes first: an agent's session that is noted beside a branch that was taken back would remember too much.
     fn rewind(&mut self, dated_ms: u64, rewind: &Rewind) -> Result<(), NotRewound> {
         let Some(journal) = &mut self.journal else { return Err(NotRewound::Unwritable("nothing is recorded".into())) };
-        sidecar::forget(&self.note_path, &self.note).map_err(|error| NotRewound::Unwritable(error.to_string()))?;
+        sidecar::forget(&self.note_path, &mut self.note).map_err(|error| NotRewound::Unwritable(error.to_string()))?;
         journal.rewind(dated_ms, rewind)
     }
 

@@ -69,11 +69,11 @@ pub(crate) fn read(path: &Path, session_id: &str) -> Option<Note> {
     usable.then_some(note)
 }
 
-/// Takes back which session of the agent it is: whoever reads finds none, but still what
-/// it was set to. It is on the disk when this returns, because what is written
-/// behind it may be there after a power cut.
-pub(crate) fn forget(path: &Path, note: &Note) -> io::Result<()> {
-    write(path, &Note { agent_session_id: String::new(), ..note.clone() })?;
+/// Takes back which session of the agent it is, here and in all that is written of the note before another one is: whoever reads finds
+/// none, but still what it was set to. It is on the disk when this returns, because what is written behind it may be there after a power cut.
+pub(crate) fn forget(path: &Path, note: &mut Note) -> io::Result<()> {
+    note.agent_session_id.clear();
+    write(path, note)?;
     File::open(path)?.sync_all()?;
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
@@ -113,7 +113,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = path_beside(&folder.path().join("s1.jsonl"));
         write(&path, &note()).unwrap();
-        forget(&path, &note()).unwrap();
+        forget(&path, &mut note()).unwrap();
         assert_eq!(read(&path, "s1").unwrap().agent_session(), None);
         write(&path, &note()).unwrap();
         assert_eq!(read(&path, "s1"), Some(note()));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Host, Store};
+use crate::world::{Host, Store, code};
 
 /// Is loaded, set to a mode, and says in each turn which one it is in. It answers no prompt that says `deaf`.
 const MODAL: &str = r#"
@@ -31,6 +31,14 @@ async fn set(host: &mut Host, opened: &Value, mode: &str) {
     assert!(host.answer(id).await["error"].is_null());
 }
 
+/// The agent's session of this answer is in the mode that was set, and says so in a turn.
+async fn goes_on_in_plan(store: &Store, host: &mut Host, answer: &Value, prompt: &str) {
+    assert_eq!(told_mode(answer), "plan", "{answer}");
+    host.go_on_as(answer);
+    host.turn(prompt, "x").await;
+    assert_eq!(store.result(prompt).unwrap()["resultText"], "in plan");
+}
+
 fn told_mode(answer: &Value) -> &Value {
     &answer["result"]["modes"]["currentModeId"]
 }
@@ -47,18 +55,39 @@ async fn an_agent_in_anothers_place_and_that_of_the_next_host_are_in_the_mode_th
     let request =
         host.ask("turnd/replace_agent", json!({"sessionId": "session-1", "cwd": "/", "mcpServers": []})).await;
     let answer = host.answer(request).await;
-    assert_eq!(told_mode(&answer), "plan", "{answer}");
-    host.go_on_as(&answer);
-    host.turn("p2", "x").await;
-    assert_eq!(store.result("p2").unwrap()["resultText"], "in plan");
+    goes_on_in_plan(&store, &mut host, &answer, "p2").await;
     host.close().await;
 
     let mut host = store.host_over_script(&[], MODAL);
     let answer = host.load().await;
-    assert_eq!(told_mode(&answer), "plan", "{answer}");
-    host.go_on_as(&answer);
-    host.turn("p3", "x").await;
-    assert_eq!(store.result("p3").unwrap()["resultText"], "in plan");
+    goes_on_in_plan(&store, &mut host, &answer, "p3").await;
+    host.close().await;
+}
+
+/// Asks to go back to before `p1`, the first prompt, behind which the branch was seen to end with this record.
+async fn rewind(host: &mut Host, leaf: &Value) -> Value {
+    let params = json!({"sessionId": "session-1", "cwd": "/", "mcpServers": [], "promptId": "p1", "kept": 0,
+        "leaf": leaf, "truncatedCount": 2, "atMs": 4_000_000_000_000_u64});
+    let request = host.ask("turnd/rewind", params).await;
+    host.answer(request).await
+}
+
+#[tokio::test]
+async fn a_session_that_a_refused_rewind_has_forgotten_is_noted_again_behind_the_next_record_and_by_no_setting() {
+    let store = Store::new();
+    let mut host = store.host_over_script(&[], MODAL);
+    let opened = host.open().await;
+    host.turn("p1", "x").await;
+    let noted = || {
+        let note = std::fs::read(store.transcript().with_extension("host.json")).unwrap();
+        serde_json::from_slice::<Value>(&note).unwrap()
+    };
+    assert_eq!(code(&rewind(&mut host, &json!("another")).await), "session_transcript_changed");
+    assert_eq!(noted()["agentSessionId"], "");
+    set(&mut host, &opened, "plan").await;
+    assert_eq!((&noted()["agentSessionId"], &noted()["choices"][0]["value"]), (&json!(""), &json!("plan")));
+    host.turn("p2", "x").await;
+    assert_eq!(noted()["agentSessionId"], opened["result"]["sessionId"]);
     host.close().await;
 }
 
@@ -70,14 +99,8 @@ async fn a_session_that_a_rewind_makes_anew_is_in_the_mode_that_was_set() {
     set(&mut host, &opened, "plan").await;
     host.turn("p1", "x").await;
     let leaf = store.records().last().unwrap()["uuid"].clone();
-    let params = json!({"sessionId": "session-1", "cwd": "/", "mcpServers": [], "promptId": "p1", "kept": 0,
-        "leaf": leaf, "truncatedCount": 2, "atMs": 4_000_000_000_000_u64});
-    let request = host.ask("turnd/rewind", params).await;
-    let answer = host.answer(request).await;
-    assert_eq!(told_mode(&answer), "plan", "{answer}");
-    host.go_on_as(&answer);
-    host.turn("p2", "x").await;
-    assert_eq!(store.result("p2").unwrap()["resultText"], "in plan");
+    let answer = rewind(&mut host, &leaf).await;
+    goes_on_in_plan(&store, &mut host, &answer, "p2").await;
     host.close().await;
 }
 

@@ -86,10 +86,9 @@ impl Journal {
         }
     }
 
-    /// The session's name as it is on record: the text, and whether a person gave it.
-    pub(crate) fn title(&self) -> Option<(String, bool)> {
-        let title = self.writer.title()?;
-        Some((title["customTitle"].as_str()?.to_owned(), title["titleSource"] == "manual"))
+    /// What the newest record says that names the session.
+    pub(crate) fn title(&self) -> Option<&transcript::Value> {
+        self.writer.title()
     }
 
     /// The host ends. A list finds the name, also where an earlier writer has pushed it out of sight.

@@ -13,7 +13,9 @@ use std::sync::Arc;
 use bridge::{Held, Meanwhile, Session, Title};
 use hyper::StatusCode;
 use serde::Serialize;
-use transcript::{Fork, ForkError, ForkPoint, Identity, PageError, SessionLock, find_title, fork, rewind_points};
+use transcript::{
+    Fork, ForkError, ForkPoint, HEADLINE_BYTES_MAX, Identity, PageError, SessionLock, find_title, fork, rewind_points,
+};
 
 use crate::clock::now_ms;
 use crate::desk::{Action, RestoreRequest};
@@ -29,8 +31,6 @@ use crate::workspace::Workspace;
 
 /// How far back a session's own name is looked for, in bytes of its transcript.
 const OWN_TITLE_BYTES: u64 = 4 * 1024 * 1024;
-/// The same for the names of others.
-const TITLE_BYTES: u64 = 16 * 1024;
 /// Letters of a session's id that stand for its name where it has none.
 const ID_CHARS: usize = 8;
 
@@ -200,7 +200,7 @@ fn name_of(session: &Session, transcript: &Path) -> String {
 fn titles(workspace: &Workspace) -> HashSet<String> {
     let live = workspace.bridge.sessions().into_iter().filter_map(|session| session.status().title);
     let written = workspace.layout.latest_transcripts(TITLES_READ_MAX).into_iter();
-    let written = written.filter_map(|path| find_title(&path, TITLE_BYTES).ok().flatten());
+    let written = written.filter_map(|path| find_title(&path, HEADLINE_BYTES_MAX).ok().flatten());
     live.map(|title| title.text).chain(written).collect()
 }
 

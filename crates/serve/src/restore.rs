@@ -145,7 +145,8 @@ async fn run(
 /// Tells the session what its records call it, and where they say that it comes from: whoever brings it back has no word in that.
 fn recall(session: &Session, headline: &Headline) {
     if let Some(text) = headline.title.clone() {
-        let source = headline.title_source.clone().unwrap_or_else(|| Title::AUTO.to_owned());
+        // Who does not say so is a person, as for the peer, whose older records do not.
+        let source = headline.title_source.clone().unwrap_or_else(|| Title::MANUAL.to_owned());
         session.entitle(Title { text, source });
     }
     if let Some(kind) = headline.source_type.clone() {

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::body::Body;
 use crate::branch::{Transcript, WINDOW_BYTES};
 use crate::lines::{Forward, HELD_BYTES_MAX, Line};
-use crate::record::{Kind, Record};
+use crate::record::{Kind, Record, TITLE_SUBTYPE};
 use crate::salvage;
 use crate::snapshot::{PageError, Unavailable};
 use crate::turn_result::TURN_RESULT_SUBTYPE;
@@ -33,8 +33,6 @@ const COPIED_RECORDS_MAX: usize = 4_000_000;
 const FILE_MODE: u32 = 0o600;
 /// The subtype of the note behind a finished turn that says where a copy may end.
 pub const CHECKPOINT_SUBTYPE: &str = "branch_checkpoint";
-/// The subtype of a session's name.
-pub const TITLE_SUBTYPE: &str = "custom_title";
 /// Notes on the branch that are the old session's alone: how its turns ended, and where it came from.
 const LEFT_OUT: [&str; 3] = [TURN_RESULT_SUBTYPE, "parent_session", "session_source"];
 /// Notes beside the branch that go along with the record they hang on.
@@ -171,10 +169,12 @@ impl Chain {
 
     /// The first of a record and those before it that is in the copy.
     fn kept(&self, mut uuid: Option<String>) -> Option<String> {
-        while let Some(before) = uuid.as_ref().and_then(|uuid| self.left_out.get(uuid)) {
+        // A branch that comes back to itself may do so among the records that are left out.
+        for _ in 0..=self.left_out.len() {
+            let Some(before) = uuid.as_ref().and_then(|uuid| self.left_out.get(uuid)) else { return uuid };
             uuid.clone_from(before);
         }
-        uuid
+        None
     }
 }
 

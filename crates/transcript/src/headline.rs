@@ -12,6 +12,7 @@ use memchr::memmem;
 use serde_json::{Value, json};
 
 use crate::json::{Reader, SliceBytes};
+use crate::record::TITLE_SUBTYPE;
 use crate::regular::open_regular;
 use crate::salvage;
 use crate::text::bounded;
@@ -24,8 +25,6 @@ pub const HEADLINE_BYTES_MAX: u64 = 64 * 1024;
 const PROMPT_UNITS_MAX: usize = 200;
 /// Bytes of damage in a beginning that are searched for objects, as often as that takes.
 const WORK_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// The subtype of a record that names the session.
-pub(crate) const TITLE_SUBTYPE: &str = "custom_title";
 const TITLE: &[u8] = TITLE_SUBTYPE.as_bytes();
 
 /// A session's transcript at a glance. What the pieces that are read do not say is absent.
@@ -160,6 +159,16 @@ fn notes(line: &[u8], is_whole: bool, work_left: &mut u64) -> Vec<Note> {
     damaged.into_iter().filter_map(note).collect()
 }
 
+/// What the session is called, as the newest record that names it says, of those in the last `tail_max` bytes of the transcript at `path`
+/// or in its beginning; none when it is called nothing.
+///
+/// # Errors
+/// When there is something else than a regular file, and when the system refuses.
+pub fn find_title(path: &Path, tail_max: u64) -> io::Result<Option<String>> {
+    let found = last_title(path, tail_max)?;
+    Ok(found.and_then(|(payload, ..)| payload["customTitle"].as_str().map(str::to_owned)))
+}
+
 /// The payload of the newest record that names the session, of those in the last `tail_max` bytes of the transcript at `path` or in its
 /// beginning, and where its line begins and ends. None where there is no transcript.
 pub(crate) fn last_title(path: &Path, tail_max: u64) -> io::Result<Option<(Value, u64, u64)>> {
@@ -172,7 +181,10 @@ pub(crate) fn last_title(path: &Path, tail_max: u64) -> io::Result<Option<(Value
         [(length.saturating_sub(tail_max), length.min(tail_max)), (0, length.min(HEADLINE_BYTES_MAX))]
     {
         if let Some((named, at, end)) = newest_title(&piece(&file, start, length)?) {
-            let payload = json!({ "customTitle": named.title, "titleSource": named.title_source });
+            let mut payload = json!({ "customTitle": named.title });
+            if let Some(source) = named.title_source {
+                payload["titleSource"] = source.into();
+            }
             return Ok(Some((payload, start + at as u64, start + end as u64 + 1)));
         }
     }

@@ -41,19 +41,19 @@ mod writer;
 pub use answer::{Answer, Answered, Lost, Recorded, find_answer};
 pub use body::Body;
 pub use branch::{Branch, Transcript, WINDOW_BYTES};
-pub use forked::{CHECKPOINT_SUBTYPE, Fork, ForkError, ForkPoint, TITLE_SUBTYPE, fork};
-pub use headline::{HEADLINE_BYTES_MAX, Headline};
+pub use forked::{CHECKPOINT_SUBTYPE, Fork, ForkError, ForkPoint, fork};
+pub use headline::{HEADLINE_BYTES_MAX, Headline, find_title};
 pub use interruption::{Classified, DanglingCall, HISTORY_TAIL_ENTRIES, Interruption, classify};
 pub use left::{Left, how_left};
 pub use lock::{LockError, Owner, SessionLock};
 pub use origin::{Absent, check, open};
 pub use projection::{AnsweredCommand, History, HistoryTail, Unreadable};
 pub use record::{
-    Call, Goal, GoalEnd, Kind, Message, Payload, Record, Role, SlashCommand, Snapshot, USER_SHELL_COMMAND,
-    USER_SHELL_RESULT, is_off_branch_subtype,
+    Call, Goal, GoalEnd, Kind, Message, Payload, Record, Role, SlashCommand, Snapshot, TITLE_SUBTYPE,
+    USER_SHELL_COMMAND, USER_SHELL_RESULT, is_off_branch_subtype,
 };
 pub use regular::open_regular;
-pub use results::{find_title, find_turn_result, last_rewind_at_ms};
+pub use results::{find_turn_result, last_rewind_at_ms};
 pub use rewind_points::{REWIND_POINTS_MAX, RewindPoint, RewindPoints, rewind_points};
 pub use snapshot::{PageError, Unavailable};
 pub use tail::{TAIL_BYTES_MAX, tail_uuid};

@@ -89,6 +89,8 @@ pub struct Goal {
 
 /// The subtype of a message that came while a turn was running and is part of it.
 pub(crate) const MID_TURN: &str = "mid_turn_user_message";
+/// The subtype of a note that names the session.
+pub const TITLE_SUBTYPE: &str = "custom_title";
 /// The subtype of the note that a user began to run a command in the workspace. Its payload has the `command`.
 pub const USER_SHELL_COMMAND: &str = "user_shell_command";
 /// The subtype of the note of how that ended: `command`, `exitCode`, `signal`, `output`, `aborted`.

@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::branch::{Branch, Transcript};
-use crate::forked::TITLE_SUBTYPE;
 use crate::record::{Payload, Record};
 use crate::snapshot::{PageError, Unavailable};
 use crate::turn_result::TurnResult;
@@ -110,24 +109,6 @@ pub fn last_rewind_at_ms(path: &Path) -> Result<Option<u64>, PageError> {
     })
 }
 
-/// What the session is called, as its branch says last within about so many bytes of its end; none when it does not.
-pub fn find_title(path: &Path, bytes_max: u64) -> Result<Option<String>, PageError> {
-    let reach = Reach { pages: 1, page_records: usize::MAX, page_bytes: bytes_max };
-    let transcript = Transcript::open(path).map_err(|cause| PageError::of(path, cause))?;
-    let Some(transcript) = transcript else { return Ok(None) };
-    let found = find(&transcript, path, reach, |record, _| {
-        let Some(span) = record.payload_span.as_ref().filter(|_| record.is_note(TITLE_SUBTYPE)) else {
-            return Ok(None);
-        };
-        let payload = transcript.value(span, PAYLOAD_BYTES_MAX)?.unwrap_or_default();
-        Ok(payload["customTitle"].as_str().filter(|title| !title.is_empty()).map(str::to_owned))
-    })?;
-    Ok(match found {
-        Found::Thing(title) => Some(title),
-        Found::Nothing { .. } => None,
-    })
-}
-
 impl Transcript {
     /// How a turn ended, if the record is a note that says so in full.
     pub fn turn_result(&self, record: &Record) -> io::Result<Option<TurnResult>> {
@@ -154,8 +135,7 @@ fn find<T>(
     wanted: impl Fn(&Record, Option<&Record>) -> io::Result<Option<T>>,
 ) -> Result<Found<T>, PageError> {
     let failed = |cause| PageError::of(path, cause);
-    let window_bytes = SCAN_WINDOW_BYTES.min(reach.file_bytes());
-    let branch = transcript.branch_within(window_bytes, reach.file_bytes()).map_err(failed)?;
+    let branch = transcript.branch_within(SCAN_WINDOW_BYTES, reach.file_bytes()).map_err(failed)?;
     let mut pages = Pages::new(branch, reach);
     let (mut found, mut next) = (None, None);
     while found.is_none() {

@@ -2,14 +2,14 @@
 
 use acp::{Message, RequestId, compose};
 use serde_json::json;
-use transcript::Body;
+use transcript::{Body, TITLE_SUBTYPE};
 
 use super::{Effect, Machine};
 use crate::options::Mode;
 use crate::wire::{self, code};
 
 /// What the daemon may have recorded. Everything else in a transcript is the host's own.
-const SUBTYPES: [&str; 2] = ["custom_title", "session_source"];
+const SUBTYPES: [&str; 2] = [TITLE_SUBTYPE, "session_source"];
 
 impl Machine {
     /// The daemon wants something on record about the session, and to know whether it is.

@@ -4,8 +4,8 @@
 //! word. The first one of all is recorded at once where no turn runs.
 
 use serde_json::{Value, json};
-use transcript::Body;
 use transcript::text::bounded;
+use transcript::{Body, TITLE_SUBTYPE};
 
 use super::Machine;
 use crate::limits::TITLE_UNITS_MAX;
@@ -26,8 +26,7 @@ pub(super) struct Title {
 impl Title {
     /// A record is written next.
     pub(super) fn asks(&mut self, subtype: &str, payload: &Value) {
-        let name = payload["customTitle"].as_str().filter(|_| subtype == "custom_title");
-        self.asked = name.map(|name| (name.to_owned(), payload["titleSource"] != "auto"));
+        self.asked = name_of(payload).filter(|_| subtype == TITLE_SUBTYPE);
     }
 
     pub(super) fn recorded(&mut self, is_written: bool) {
@@ -38,9 +37,9 @@ impl Title {
 }
 
 impl Machine {
-    /// The same of a session that is called so already, by a person or not.
-    pub(crate) fn named(mut self, title: Option<(String, bool)>) -> Self {
-        if let Some((text, is_chosen)) = title {
+    /// The same of a session that has a name on record, with this payload.
+    pub(crate) fn named(mut self, title: Option<&Value>) -> Self {
+        if let Some((text, is_chosen)) = title.and_then(name_of) {
             (self.title.text, self.title.is_chosen) = (Some(text), is_chosen);
         }
         self
@@ -59,7 +58,13 @@ impl Machine {
             return;
         }
         let payload = json!({ "customTitle": idea, "titleSource": "auto" });
-        self.append(vec![Body::System { subtype: "custom_title".to_owned(), payload }]);
+        self.append(vec![Body::System { subtype: TITLE_SUBTYPE.to_owned(), payload }]);
         self.title.text = Some(idea);
     }
+}
+
+/// The name that a record gives, and whether a person gave it. Whoever does not say who it was is taken for a person: so are the records
+/// of the peer that are older than the word.
+fn name_of(payload: &Value) -> Option<(String, bool)> {
+    Some((payload["customTitle"].as_str()?.to_owned(), payload["titleSource"] != "auto"))
 }

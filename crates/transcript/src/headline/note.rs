@@ -1,7 +1,7 @@
 //! What one record says that a list shows. A record that is cut off has said what was read of it.
 
 use crate::json::{Bytes, Kept, Malformed, Read, Reader, Start};
-use crate::record::NAME_BYTES_MAX;
+use crate::record::{NAME_BYTES_MAX, TITLE_SUBTYPE};
 use crate::time::parse_millis;
 
 /// Bytes of a prompt's text that are kept: more than a list shows, in every script.
@@ -157,7 +157,7 @@ impl Note {
         self.text = self.display_text.take().or(self.text.take());
         let payload = std::mem::take(&mut self.payload);
         match self.subtype.as_deref() {
-            Some("custom_title") if !self.is_user => {
+            Some(TITLE_SUBTYPE) if !self.is_user => {
                 self.is_title = true;
                 (self.title, self.title_source) = (payload.custom_title, payload.title_source);
             }

@@ -8,7 +8,8 @@ use std::io;
 
 use super::{AppendError, Writer};
 use crate::body::Body;
-use crate::headline::{HEADLINE_BYTES_MAX, TITLE_SUBTYPE, last_title};
+use crate::headline::{HEADLINE_BYTES_MAX, last_title};
+use crate::record::TITLE_SUBTYPE;
 
 /// Bytes of the window that are left free, for the seal of a torn line and for a rewind's record.
 const SLACK_BYTES: u64 = 4 * 1024;

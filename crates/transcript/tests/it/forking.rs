@@ -105,21 +105,29 @@ fn a_copy_inherits_no_prompts_identity() {
 }
 
 #[test]
-fn a_copy_is_called_what_it_was_given_last_on_its_branch_and_nearby() {
+fn a_session_is_called_what_it_was_called_last_wherever_its_branch_goes_and_one_whose_name_was_taken_back_nothing() {
     let sample = Sample::new();
     let mut writer = turns(&sample, &["A"]);
-    assert_eq!(find_title(sample.path(), 1_000_000).unwrap(), None);
+    let named = |bytes_max: u64| find_title(sample.path(), bytes_max).unwrap();
+    assert_eq!(named(1_000_000), None);
     let (path, _) = copied(&sample, ForkPoint::Tip).unwrap();
     assert_eq!(find_title(&path, 16_000).unwrap().as_deref(), Some("copy(1)"));
+    let parts = vec![json!({ "text": "x".repeat(80_000) })];
+    writer.append(START_MS, &Body::User { prompt_id: Some("B".into()), parts: parts.clone() }).unwrap();
     let title = |title: &str| Body::System { subtype: "custom_title".into(), payload: json!({ "customTitle": title }) };
     for name in ["first", "second"] {
         writer.append(START_MS, &title(name)).unwrap();
     }
-    assert_eq!(find_title(sample.path(), 16_000).unwrap().as_deref(), Some("second"));
-    let parts = vec![json!({ "text": "x".repeat(40_000) })];
+    assert_eq!(named(16_000).as_deref(), Some("second"));
+    let found = rewind_points(sample.path(), Some("B")).unwrap();
+    let rewind = Rewind { leaf: found.leaf, before: found.points[0].before.clone(), truncated_count: 1 };
+    writer.rewind(START_MS, &rewind).unwrap();
+    assert_eq!(named(16_000).as_deref(), Some("second"), "the list says the same");
     writer.append(START_MS, &Body::User { prompt_id: None, parts }).unwrap();
-    assert_eq!(find_title(sample.path(), 1_000_000).unwrap().as_deref(), Some("second"));
-    assert!(!matches!(find_title(sample.path(), 1_000), Ok(Some(_))), "nobody looked that far");
+    assert_eq!(named(1_000_000).as_deref(), Some("second"));
+    assert_eq!(named(1_000), None, "nobody looked that far");
+    writer.append(START_MS, &title("")).unwrap();
+    assert_eq!(named(1_000_000), None);
 }
 
 #[test]
@@ -227,6 +235,17 @@ fn a_branch_that_lost_its_beginning_is_copied_as_it_is() {
     let sample = Sample::of_lines(&lines[1..]);
     let (path, _) = copied(&sample, ForkPoint::Tip).unwrap();
     assert_eq!(uuids(&path), "r1 r2 r3");
+}
+
+#[test]
+fn a_branch_that_comes_back_to_itself_among_what_is_left_out_is_copied_all_the_same() {
+    for (first, parent) in [("turn_result", "r0"), ("session_source", "r1")] {
+        let mut lines = chain(&format!("{first} turn_result assistant"));
+        lines[0] = with(lines[0].clone(), json!({ "parentUuid": parent }));
+        let sample = Sample::of_lines(&lines);
+        let (path, lines) = copied(&sample, ForkPoint::Tip).unwrap();
+        assert_eq!((uuids(&path).as_str(), &lines[0]["parentUuid"]), ("r2", &Value::Null));
+    }
 }
 
 #[test]

@@ -83,6 +83,23 @@ fn the_next_writer_finds_a_name_that_was_pushed_out_of_sight_and_one_that_was_no
 }
 
 #[test]
+fn a_name_that_does_not_say_who_gave_it_is_repeated_as_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s1.jsonl");
+    let payload = json!({ "customTitle": "mine" });
+    let mut writer = writer(&path);
+    writer.append(1, &said(70_000)).unwrap();
+    writer.append(1, &Body::System { subtype: "custom_title".into(), payload: payload.clone() }).unwrap();
+    drop(writer);
+    let mut next = self::writer(&path);
+    assert_eq!(next.title(), Some(&payload));
+    next.append(1, &said(70_000)).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["subtype"], &last["systemPayload"]), (&json!("custom_title"), &payload));
+}
+
+#[test]
 fn a_rewind_and_a_torn_line_leave_a_name_within_reach() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s1.jsonl");

@@ -96,11 +96,11 @@ fn a_persons_name_outlives_the_agents_ideas_also_under_the_next_host() {
     world.daemon(&title(3));
     world.agent(&idea("other"));
     assert_eq!(world.shown(Input::Terminated).matches("custom_title").count(), 0);
-    for (is_chosen, count) in [(true, 0), (false, 1)] {
+    for (source, count) in [(r#","titleSource":"manual""#, 0), ("", 0), (r#","titleSource":"auto""#, 1)] {
+        let noted: serde_json::Value = serde_json::from_str(&format!(r#"{{"customTitle":"n"{source}}}"#)).unwrap();
         let mut world = World::ready();
-        world.machine = std::mem::replace(&mut world.machine, Machine::new(Mode::Recorded, None))
-            .named(Some(("n".to_owned(), is_chosen)));
+        world.machine = std::mem::replace(&mut world.machine, Machine::new(Mode::Recorded, None)).named(Some(&noted));
         world.agent(&idea("idea"));
-        assert_eq!(world.shown(Input::Terminated).matches("custom_title").count(), count);
+        assert_eq!(world.shown(Input::Terminated).matches("custom_title").count(), count, "{noted}");
     }
 }

@@ -22,12 +22,10 @@ pub(crate) const GENERATE: &str = "qwen/control/session/generation/start";
 pub(crate) const GENERATE_CANCEL: &str = "qwen/control/session/generation/cancel";
 const GENERATION_EVENT: &str = "qwen/notify/session/generation/event";
 
-/// What is called the model here.
-const MODEL: &str = "scripted";
 /// What a generation that was cancelled is answered with.
 const CANCELLED: i64 = -32800;
-/// Time between two pieces of `slow`.
-const BEAT: Duration = Duration::from_millis(20);
+/// Time between two pieces of `slow`, in milliseconds.
+const BEAT_MS: u64 = 20;
 /// The first word of a text that is made piece by piece for so many milliseconds.
 const SLOW: &str = "slow ";
 /// A text that fails.
@@ -85,6 +83,8 @@ pub(crate) struct Generation {
     /// The client's name for it.
     pub(crate) request_id: String,
     pub(crate) prompt: String,
+    /// Which model says that it makes it.
+    pub(crate) model: &'static str,
     pub(crate) cancelled: watch::Receiver<bool>,
 }
 
@@ -97,7 +97,7 @@ impl Generation {
             Ok(pieces) => compose::response(
                 &self.request,
                 &json!({
-                    "sessionId": self.session_id, "requestId": self.request_id, "model": MODEL, "modelSource": "main",
+                    "sessionId": self.session_id, "requestId": self.request_id, "model": self.model, "modelSource": "main",
                     "inputTokens": self.prompt.split_whitespace().count(), "outputTokens": pieces,
                 }),
             ),
@@ -112,19 +112,19 @@ impl Generation {
         if self.prompt == FAIL {
             return Err(RpcError::new(acp::rpc_error::INTERNAL_ERROR, "failed on purpose"));
         }
-        self.tell(&json!({ "type": "started", "model": MODEL, "modelSource": "main" })).await;
+        self.tell(&json!({ "type": "started", "model": self.model, "modelSource": "main" })).await;
         let time_ms = self.prompt.strip_prefix(SLOW).and_then(|time| time.trim().parse::<u64>().ok());
         let Some(time_ms) = time_ms else {
             self.tell(&json!({ "type": "delta", "seq": 0, "text": "echo: " })).await;
             self.tell(&json!({ "type": "delta", "seq": 1, "text": self.prompt })).await;
             return Ok(2);
         };
-        let beats = time_ms / 20;
+        let beats = time_ms / BEAT_MS;
         for seq in 0..beats {
             self.tell(&json!({ "type": "delta", "seq": seq, "text": format!("{seq} ") })).await;
             tokio::select! {
                 _ = self.cancelled.wait_for(|cancelled| *cancelled) => return Err(RpcError::new(CANCELLED, "cancelled")),
-                () = tokio::time::sleep(BEAT) => {}
+                () = tokio::time::sleep(Duration::from_millis(BEAT_MS)) => {}
             }
         }
         Ok(beats)

@@ -193,9 +193,9 @@ impl Connection {
     fn new_session(&self, params: &str) -> Result<Value, RpcError> {
         let cwd = string_at(params, &["cwd"]).map(PathBuf::from).filter(|cwd| cwd.is_absolute());
         let cwd = cwd.ok_or_else(|| RpcError::new(INVALID_PARAMS, "cwd must be an absolute path"))?;
-        let id = self.state().sessions.make(cwd)?;
-        let state = self.state().sessions.get(&id)?.settings.state();
-        Ok(with(state, &json!(NewSessionResponse::new(id))))
+        let mut state = self.state();
+        let id = state.sessions.make(cwd)?;
+        made(&mut state.sessions, id)
     }
 
     /// Says what it is set to before the answer, as the protocol has it.
@@ -230,8 +230,7 @@ impl Connection {
         let prompt_id = prompt_id.ok_or_else(|| RpcError::new(INVALID_PARAMS, "promptId is missing"))?;
         let mut state = self.state();
         let id = state.sessions.fork_before(&session_id(params)?, &prompt_id)?;
-        let settings = state.sessions.get(&id)?.settings.state();
-        Ok(with(settings, &json!(NewSessionResponse::new(id))))
+        made(&mut state.sessions, id)
     }
 
     fn list(&self, params: &str) -> Value {
@@ -265,10 +264,10 @@ impl Connection {
         let request_id = text("requestId").ok_or_else(|| missing("requestId"))?;
         let prompt = text("prompt").ok_or_else(|| missing("prompt"))?;
         let mut state = self.state();
-        state.sessions.get(&session_id)?;
+        let model = state.sessions.get(&session_id)?.settings.model();
         let cancelled = state.generations.begin(&request_id)?;
         let (connection, request) = (Arc::clone(self), id.clone());
-        Ok(Generation { connection, session_id, request, request_id, prompt, cancelled })
+        Ok(Generation { connection, session_id, request, request_id, prompt, model, cancelled })
     }
 
     fn cancel(&self, params: &str) {
@@ -304,12 +303,13 @@ fn introduction() -> InitializeResponse {
     )
 }
 
-/// The members of both objects.
-fn with(mut object: Value, more: &Value) -> Value {
-    if let (Some(object), Some(more)) = (object.as_object_mut(), more.as_object()) {
-        object.extend(more.clone());
+/// The answer of a session that was made: its id, and what it is set to.
+fn made(sessions: &mut Sessions, id: String) -> Result<Value, RpcError> {
+    let mut answer = sessions.get(&id)?.settings.state();
+    if let (Some(members), Value::Object(more)) = (answer.as_object_mut(), json!(NewSessionResponse::new(id))) {
+        members.extend(more);
     }
-    object
+    Ok(answer)
 }
 
 fn session_id(params: &str) -> Result<String, RpcError> {

@@ -52,6 +52,11 @@ impl Settings {
         Ok(())
     }
 
+    /// The model that is set.
+    pub(crate) fn model(self) -> &'static str {
+        self.model
+    }
+
     /// What the mode decides about tools without asking.
     pub(crate) fn decision(self) -> Option<Decision> {
         match self.mode {

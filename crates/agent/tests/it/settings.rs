@@ -31,5 +31,8 @@ async fn a_model_is_one_of_those_that_are_listed_and_a_resume_says_which() {
     assert_eq!(refused.answer.unwrap_err().details().as_deref(), Some(r#"no model "nope""#));
     let resumed = client.call("session/resume", &json!({ "sessionId": session, "cwd": "/" })).await.answer.unwrap();
     assert_eq!(resumed["models"]["currentModelId"], "scripted-2");
+    let text = json!({ "sessionId": session, "requestId": "g", "prompt": "hi" });
+    let made = client.call("qwen/control/session/generation/start", &text).await.answer.unwrap();
+    assert_eq!(made["model"], "scripted-2", "beside the conversation too");
     assert_eq!(resumed["models"]["availableModels"].as_array().unwrap().len(), 2);
 }

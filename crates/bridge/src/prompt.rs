@@ -89,7 +89,7 @@ pub enum AdmitError {
     /// The content is not a JSON array, or the further members are not a JSON object.
     #[error("prompt content is not a JSON array")]
     NotContent,
-    /// It is to be alone, and another prompt runs or waits.
+    /// It is to be alone, and another prompt runs or waits; or the session is held by somebody who lets nothing come meanwhile.
     #[error("session is busy")]
     Busy,
     /// The session is being closed.
@@ -109,6 +109,15 @@ pub enum NotOpen {
     /// It is gone.
     #[error("session is gone")]
     Gone,
+}
+
+impl From<NotOpen> for AdmitError {
+    fn from(not_open: NotOpen) -> Self {
+        match not_open {
+            NotOpen::Closing => Self::Closing,
+            NotOpen::Gone => Self::Gone,
+        }
+    }
 }
 
 /// Where an unfinished prompt is.

@@ -173,10 +173,7 @@ impl Session {
     }
 
     fn admissible(&self, prompt: Prompt, receipt: Receipt, at_ms: u64) -> Result<Entry, AdmitError> {
-        self.open().map_err(|not_open| match not_open {
-            NotOpen::Closing => AdmitError::Closing,
-            NotOpen::Gone => AdmitError::Gone,
-        })?;
+        self.open()?;
         if let Some(admission) = self.admission(&receipt.prompt_id) {
             let same_content = admission.is_of_same_content(&prompt);
             return Err(AdmitError::Known { first: admission.receipt.clone(), same_content });
@@ -188,6 +185,11 @@ impl Session {
         if is_shut || prompt.alone && (self.is_busy() || self.is_replacing()) {
             return Err(AdmitError::Busy);
         }
+        self.entry(prompt, receipt, at_ms)
+    }
+
+    /// What takes the next place among those that wait, a message into a turn as well as a prompt.
+    fn entry(&self, prompt: Prompt, receipt: Receipt, at_ms: u64) -> Result<Entry, AdmitError> {
         let pending = self.unfinished() + self.steering.len();
         if pending >= self.pending_prompts_max {
             return Err(AdmitError::QueueFull { limit: self.pending_prompts_max, pending });

@@ -187,6 +187,8 @@ impl Session {
         };
         self.refuse_permissions(|_| true, Reason::Flushed(FlushOrigin::ChannelClosed), step);
         self.flush(FlushOrigin::ChannelClosed, exit, step);
+        // No agent holds it any more: who waits for the session to be idle would wait for ever.
+        self.turn = None;
         if let Some(farewell) = farewell {
             let by = match &farewell {
                 News::SessionClosed { closed_by, .. } => closed_by.as_deref().map(Into::into),

@@ -7,14 +7,14 @@
 use acp::RequestId;
 
 use super::{Phase, Session};
+use crate::AdmitError;
 use crate::effect::{Effect, Reply, Step, Tell};
 use crate::event::News;
 use crate::prompt::{Prompt, Receipt};
 use crate::queue::Entry;
 use crate::steering::Steered;
-use crate::{AdmitError, NotOpen};
 
-/// The agent's question for what was said.
+/// The agent asks for what was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Drain {
     pub(crate) agent_request: RequestId,
@@ -51,10 +51,7 @@ impl Session {
 
     /// The message that will wait; or the answer to one that will not.
     fn steerable(&self, prompt: Prompt, receipt: Receipt, at_ms: u64) -> Result<Result<Entry, Steered>, AdmitError> {
-        self.open().map_err(|not_open| match not_open {
-            NotOpen::Closing => AdmitError::Closing,
-            NotOpen::Gone => AdmitError::Gone,
-        })?;
+        self.open()?;
         let said = self.steering.admission(&receipt.prompt_id);
         if let Some(admission) = said.or_else(|| self.admission(&receipt.prompt_id)) {
             let first = admission.receipt.clone();
@@ -67,11 +64,7 @@ impl Session {
         if !self.takes_words() {
             return Ok(Err(Steered::Idle));
         }
-        let pending = self.unfinished() + self.steering.len();
-        if pending >= self.pending_prompts_max {
-            return Err(AdmitError::QueueFull { limit: self.pending_prompts_max, pending });
-        }
-        let mut entry = Entry::new(prompt, receipt, at_ms).ok_or(AdmitError::NotContent)?;
+        let mut entry = self.entry(prompt, receipt, at_ms)?;
         entry.waited = true;
         Ok(Ok(entry))
     }

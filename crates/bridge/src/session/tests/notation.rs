@@ -21,7 +21,8 @@
 //! | `wait 300` | time passes, and what is due happens |
 //! | `tick 300` | time passes, and nobody looks at what is due |
 //! | `runover A` | A's run deadline is said to have come, as it may be by a clock that is late |
-//! | `hold`, `release`, `rewound` | somebody changes what the agent remembers, is done, and has taken the conversation back |
+//! | `hold`, `shut` | somebody keeps the session still; and what is submitted meanwhile is refused |
+//! | `rewound`, `release` | whoever does has taken the conversation back, and is done |
 //! | `close`, `kill`, `shutdown`, `lost`, `exited` | the session ends; `exited` is `lost` after the host's report |
 //!
 //! Effects are words too: `record A`, `receipt A`, `> prompt A` for what the agent is told, `complete A end_turn`, …

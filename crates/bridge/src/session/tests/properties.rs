@@ -35,6 +35,10 @@ pub(super) struct Model {
     replacing: bool,
     /// Somebody changes what the agent remembers.
     held_still: bool,
+    /// What is submitted meanwhile is refused.
+    shut: bool,
+    /// The statement that is played.
+    statement: String,
     /// Prompts whose outcomes were taken back.
     taken_back: BTreeSet<String>,
     /// Prompts whose cancel a client wished.
@@ -78,6 +82,8 @@ impl Model {
             self.taken.insert(id.to_owned());
         }
         self.held_still &= statement != "release";
+        self.shut &= self.held_still;
+        statement.clone_into(&mut self.statement);
         if statement == "rewound" && self.held_still {
             self.taken_back.extend(self.recorded.keys().cloned());
         }
@@ -132,6 +138,9 @@ impl Model {
             }
             Effect::Reply(Reply::Admitted(receipt)) => {
                 assert_eq!(self.waiting.back(), Some(&receipt.prompt_id), "a receipt without a record");
+                assert!(!self.shut, "{} admitted although what it stands behind may be taken back", receipt.prompt_id);
+                let is_first = self.held.is_none() && !self.replacing && self.waiting.len() == 1;
+                assert!(is_first || !self.statement.starts_with("alone"), "{} is not alone", receipt.prompt_id);
                 self.receipts.push(receipt.prompt_id.clone());
             }
             Effect::Tell(Tell::Prompt { prompt_id, after_ms, .. }) => {
@@ -175,7 +184,7 @@ impl Model {
                 self.floor_ms = at_ms + 1;
                 assert!(self.held.is_none() && self.waiting.is_empty() && !self.replacing, "held although it is busy");
                 assert!(!self.held_still && !self.ending, "held twice, or at the end");
-                self.held_still = true;
+                (self.held_still, self.shut) = (true, self.statement == "shut");
             }
             Effect::Tell(Tell::Replace { prompt_id }) => {
                 assert!(!self.ending && !self.replacing, "another agent for an ending session");
@@ -252,7 +261,8 @@ fn statement() -> impl Strategy<Value = String> {
         2 => (0u64..800).prop_map(|ms| format!("wait {ms}")),
         1 => Just("wait 30000".to_owned()),
         3 => fixed(&["replaced", "replaced", "kept", "needless", "noagent", "hostreplaced ?"]),
-        4 => fixed(&["hold", "release", "release", "rewound"]),
+        1 => id().prop_map(|id| format!("alone {id}")),
+        4 => fixed(&["hold", "shut", "release", "release", "rewound"]),
         1 => fixed(&["close", "kill", "shutdown", "lost", "exited", "hostgone ?"]),
     ]
 }
@@ -314,8 +324,8 @@ proptest! {
         let mut play = Play::new();
         for statement in &script {
             let replies = play.act(statement).into_iter().filter(|effect| matches!(effect, Effect::Reply(_))).count();
-            let asks = ["admit", "steer", "retry", "remove", "vote", "cancel", "hold", "close", "kill"];
-            let expected = asks.iter().any(|verb| statement.starts_with(verb));
+            let asks = ["admit", "steer", "retry", "remove", "vote", "cancel", "alone", "hold", "shut", "close", "kill"];
+            let expected = statement.split(' ').next().is_some_and(|verb| asks.contains(&verb));
             prop_assert_eq!(replies, usize::from(expected), "{}", statement);
         }
     }

@@ -265,6 +265,8 @@ fn a_session_is_busy_until_its_agent_is_not() {
     assert!(busy("admit A"));
     assert!(busy("admit A 10; wait 10"), "released, and still at work");
     assert!(!busy("admit A; settle A end_turn"));
+    assert!(busy("admit A; kill"), "its agent has yet to go");
+    assert!(!busy("admit A; kill; lost") && !busy("admit A; lost") && !busy("admit A; close; wait 2000"));
 }
 
 #[test]

@@ -118,15 +118,15 @@ impl Announcement {
             Self::ShellCommand { command, cwd } => session.text("command", command).text("cwd", cwd).finish(),
             Self::ShellOutput { output, is_cut } => session.raw("update", &shell_output(output, *is_cut)).finish(),
             Self::ShellResult { exit_code, signal, aborted } => session
-                .raw("exitCode", &number_or_null(*exit_code))
-                .raw("signal", &number_or_null(*signal))
-                .raw("aborted", if *aborted { "true" } else { "false" })
+                .number_or_null("exitCode", *exit_code)
+                .number_or_null("signal", *signal)
+                .flag("aborted", *aborted)
                 .finish(),
             // The clients that know the event insist on both words.
             Self::ApprovalModeChanged { switched: Switched { previous, next } } => session
                 .text("previous", previous.as_deref().unwrap_or_default())
                 .text("next", next)
-                .raw("persisted", "false")
+                .flag("persisted", false)
                 .finish(),
             Self::ModelSwitched { model_id } => session.text("modelId", model_id).finish(),
             Self::ModelSwitchFailed { requested, error } => {
@@ -141,8 +141,4 @@ impl Announcement {
 fn shell_output(output: &str, is_cut: bool) -> String {
     let meta = Object::new().text("source", "user-shell").maybe_raw("outputTruncated", is_cut.then_some("true"));
     Object::new().text("sessionUpdate", "shell_output").text("output", output).raw("_meta", &meta.finish()).finish()
-}
-
-fn number_or_null(number: Option<i64>) -> String {
-    number.map_or("null".to_owned(), |number| number.to_string())
 }

@@ -60,6 +60,15 @@ impl Object {
         }
     }
 
+    pub(crate) fn flag(self, key: &str, flag: bool) -> Self {
+        self.raw(key, if flag { "true" } else { "false" })
+    }
+
+    /// Null where there is none.
+    pub(crate) fn number_or_null(self, key: &str, number: Option<i64>) -> Self {
+        self.raw(key, &number.map_or("null".to_owned(), |number| number.to_string()))
+    }
+
     pub(crate) fn finish(mut self) -> String {
         self.text.push('}');
         self.text
@@ -95,6 +104,11 @@ pub(crate) fn without(raw_object: &str, key: &str) -> String {
     };
     let kept = members.iter().filter(|(name, _)| *name != key);
     kept.fold(Object::new(), |object, (name, value)| object.member(name, value.get())).finish()
+}
+
+/// An array of what is JSON text already.
+pub(crate) fn array(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
 /// A JSON string.

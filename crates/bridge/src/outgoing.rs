@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::FlushOrigin;
 use crate::background::{CATEGORIES, HEARTBEAT_MS};
-use crate::json::Object;
+use crate::json::{Object, array, quoted};
 use crate::permission::Ruling;
 use crate::session::steering::Said;
 
@@ -67,7 +67,7 @@ pub(crate) fn prompt(id: u64, dispatch: &Dispatch<'_>) -> Bytes {
     let params = acp::with_meta(dispatch.extra.unwrap_or("{}"), "qwen-code/invocation", &invocation);
     let params = acp::with_meta(&params, "turnd/afterMs", &dispatch.after_ms.into());
     let params = acp::with_member(&params, "prompt", dispatch.content);
-    let params = acp::with_member(&params, "sessionId", &crate::json::quoted(dispatch.agent_session_id));
+    let params = acp::with_member(&params, "sessionId", &quoted(dispatch.agent_session_id));
     compose::request_raw(id, "session/prompt", &params)
 }
 
@@ -92,16 +92,15 @@ pub(crate) fn ruling(ruling: &Ruling) -> Bytes {
     compose::response_raw(&ruling.agent_request, &result.finish())
 }
 
-/// The answer to the question for what was said into the turn.
+/// The answer to the request for what was said into the turn.
 pub(crate) fn drained(agent_request: &acp::RequestId, said: &[Said], queued: bool) -> Bytes {
-    let list = |each: &dyn Fn(&Said) -> String| format!("[{}]", said.iter().map(each).collect::<Vec<_>>().join(","));
     let item = |said: &Said| {
         Object::new().text("messageId", &said.id).text("displayText", &said.text).raw("content", &said.content).finish()
     };
     let result = Object::new()
-        .raw("messages", &list(&|said| crate::json::quoted(&said.text)))
-        .raw("items", &list(&item))
-        .raw("hasQueuedPrompt", if queued { "true" } else { "false" });
+        .raw("messages", &array(said.iter().map(|said| quoted(&said.text))))
+        .raw("items", &array(said.iter().map(item)))
+        .flag("hasQueuedPrompt", queued);
     compose::response_raw(agent_request, &result.finish())
 }
 

@@ -35,7 +35,7 @@ impl Recording {
             .text("reason", "write_failed")
             .number("heldRecords", self.held_records)
             .number("heldBytes", self.held_bytes)
-            .raw("givenUp", if self.given_up { "true" } else { "false" })
+            .flag("givenUp", self.given_up)
             .finish()
     }
 }

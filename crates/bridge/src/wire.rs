@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::Frame;
 use crate::bus::{Arrears, Bound, Gap};
 use crate::event::{CancelNote, Event, Exit, News};
-use crate::json::{Object, quoted};
+use crate::json::{Object, array, quoted};
 use crate::policy::Tally;
 use crate::session::steering::Said;
 use crate::{Decision, Resolution};
@@ -130,10 +130,9 @@ fn echo(block: &str, at_ms: u64) -> String {
 
 /// The same messages three times, as clients look for them.
 fn injected(data: Object, said: &[Said]) -> String {
-    let list = |each: &dyn Fn(&Said) -> String| format!("[{}]", said.iter().map(each).collect::<Vec<_>>().join(","));
-    data.raw("messages", &list(&|said| quoted(&said.text)))
-        .raw("messageIds", &list(&|said| quoted(&said.id)))
-        .raw("items", &list(&|said| Object::new().raw("content", &said.content).finish()))
+    data.raw("messages", &array(said.iter().map(|said| quoted(&said.text))))
+        .raw("messageIds", &array(said.iter().map(|said| quoted(&said.id))))
+        .raw("items", &array(said.iter().map(|said| Object::new().raw("content", &said.content).finish())))
         .finish()
 }
 
@@ -164,9 +163,8 @@ pub(crate) fn outcome(decision: &Decision) -> String {
 /// Either half may be missing or null: a process ends by a code or by a signal.
 fn died(data: Object, exit: Option<Exit>) -> String {
     let Some(exit) = exit else { return data.finish() };
-    let code = exit.code.map_or("null".to_owned(), |code| code.to_string());
     let signal = exit.signal.map_or("null".to_owned(), |signal| quoted(&signal_name(signal)));
-    data.raw("exitCode", &code).raw("signalCode", &signal).finish()
+    data.number_or_null("exitCode", exit.code).raw("signalCode", &signal).finish()
 }
 
 fn signal_name(signal: i64) -> String {

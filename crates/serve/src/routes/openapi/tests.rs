@@ -138,7 +138,9 @@ fn every_field_of_an_event_stands_in_the_document() {
     // Inside of an update, which has the agent's own form.
     written.extend(["sessionUpdate", "content", "source", "output", "outputTruncated"].map(str::to_owned));
     let bridge = ["wire", "announcement", "recording"].map(|file| shipped(&format!("bridge/src/{file}.rs"))).concat();
-    let calls = ["text(", "raw(", "number("].into_iter().flat_map(|call| bridge.split(call).skip(1));
+    let calls = ["text(", "raw(", "flag(", "number(", "number_or_null("]
+        .into_iter()
+        .flat_map(|call| bridge.split(call).skip(1));
     let said: BTreeSet<String> = calls.filter_map(|rest| words(rest.strip_prefix('"').map(|_| rest)?).next()).collect();
     assert!(said.len() > 40 && said.contains("expiredWhile"), "{said:?}");
     assert_eq!(said.difference(&written).collect::<Vec<_>>(), Vec::<&String>::new());

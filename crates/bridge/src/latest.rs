@@ -26,11 +26,14 @@ impl Latest {
 
     /// What the agent calls the session, unless a person has named it.
     fn note_title(&mut self, title: Option<String>) {
-        if let Some(text) = title
-            && !self.title.as_ref().is_some_and(Title::is_chosen)
-        {
-            self.title = Some(Title::of_agent(text));
+        if let Some(title) = title.map(Title::of_agent).filter(|title| self.takes(title)) {
+            self.title = Some(title);
         }
+    }
+
+    /// Whether the session may be called so: what a person chose gives way only to what a person chose.
+    pub(crate) fn takes(&self, title: &Title) -> bool {
+        title.is_chosen() || !self.title.as_ref().is_some_and(Title::is_chosen)
     }
 
     /// The session is called so from here on.

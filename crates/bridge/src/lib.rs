@@ -7,9 +7,9 @@
 //!
 //! The pure half reads no clock, awaits nothing and spawns nothing. Read it in this order: `input.rs` (all that can happen),
 //! `effect.rs` (all that can come of it), `session.rs` (the one function between them), then its parts: `queue.rs`, `turn.rs`,
-//! `outcome.rs`, `permission.rs`, `policy.rs`, `overlay.rs`. `bus.rs` numbers and keeps events;
-//! `compaction.rs` keeps what late clients are shown; `incoming.rs`, `outgoing.rs` and `wire.rs` read
-//! and write JSON. The thin half is `shell.rs`: one task and one lock a session, and the effects performed in their order.
+//! `outcome.rs`, `steering.rs`, `permission.rs`, `policy.rs`, `overlay.rs`. `bus.rs` numbers and keeps events;
+//! `compaction.rs` keeps what late clients are shown; `settings.rs` knows what the agent is set to; `incoming.rs`, `outgoing.rs` and
+//! `wire.rs` read and write JSON. The thin half is `shell.rs`: one task and one lock a session, and the effects performed in their order.
 //!
 //! What is not here: a path, a process, HTTP, a file of any kind, and a time limit for a prompt that did not ask for one.
 
@@ -68,8 +68,8 @@ pub use recording::Recording;
 pub use resolution::{Decision, Reason, Resolution};
 pub use settings::{Setting, Switched, Way};
 pub use shell::{
-    AskError, Bridge, Change, Changed, CloseError, Detached, Generation, Heard, Held, Kind, OpenError, OpenSession,
-    Opened, Options, Question, Session, Streams, Subscribe, SubscribeError, Subscription,
+    AskError, Bridge, Change, Changed, CloseError, Detached, Generation, Heard, Held, Inquiry, Kind, OpenError,
+    OpenSession, Opened, Options, Session, Streams, Subscribe, SubscribeError, Subscription,
 };
 pub use sink::{Admission, Ending, PromptLedger, Wish};
 pub use source::Source;

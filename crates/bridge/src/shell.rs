@@ -20,5 +20,5 @@ pub use generation::{Generation, Heard};
 pub use hold::Held;
 pub use open::{Kind, OpenError, OpenSession, Opened, Streams};
 pub use session::{CloseError, Detached, Session};
-pub use settings::{Change, Changed, Question};
+pub use settings::{Change, Changed, Inquiry};
 pub use subscription::{Subscribe, SubscribeError, Subscription};

@@ -13,15 +13,15 @@ pub struct Status {
     pub created_at_ms: u64,
     /// When a running prompt last settled, epoch milliseconds.
     pub updated_at_ms: Option<u64>,
-    /// The last creation, registration, heartbeat, admission, dispatch or settling, or the end of the last stream or question, epoch
+    /// The last creation, registration, heartbeat, admission, dispatch or settling, or the end of the last stream or inquiry, epoch
     /// milliseconds: what idleness counts from.
     pub active_at_ms: u64,
     /// Registered clients.
     pub client_count: usize,
     /// Open streams.
     pub subscriber_count: usize,
-    /// Questions to the agent that somebody waits for.
-    pub question_count: usize,
+    /// Inquiries to the agent or its host that somebody waits for.
+    pub inquiry_count: usize,
     /// What the agent said last of its work beside prompts; none of one that tells nothing.
     pub background: Option<Background>,
     /// The agent holds a prompt, or one waits.

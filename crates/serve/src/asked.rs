@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 /// The agents' word for a session that they do not have.
 pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
 
-/// The answer for a question that was not answered. An agent's own error is handed on as it is (wire rules, section 14.3).
+/// The answer for an inquiry that was not answered. An agent's own error is handed on as it is (wire rules, section 14.3).
 pub(crate) fn refused(session: &str, error: &AskError) -> Refusal {
     match error {
         AskError::Gone => Refusal::session_not_found(session),

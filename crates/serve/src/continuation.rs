@@ -81,7 +81,7 @@ async fn asked(workspace: &Arc<Workspace>, session: &Session) -> Result<(Left, b
     if !is_able(workspace) {
         return Err(CONTINUE.unsupported(session.id()));
     }
-    // An agent that does not know this question answers so, and has nothing to write.
+    // An agent that does not know this inquiry answers so, and has nothing to write.
     let _ = session.ask(FLUSH, "{}", ASIDE_MS).await;
     let left = how_it_was_left(workspace, session).await?;
     if left == Left::Nothing {

@@ -53,7 +53,7 @@ pub const SETTLE_GRACE_MS: u64 = bridge::limits::SETTLE_GRACE_MS;
 /// How long a close waits for the running turn to settle, in milliseconds, where no flag says otherwise.
 pub const CLOSE_SETTLE_MS: u64 = bridge::limits::CLOSE_SETTLE_MS;
 
-/// How long an agent may take over a question that is no prompt, in milliseconds: to make a session, or to write down a change.
+/// How long an agent may take over an inquiry, in milliseconds: to make a session, or to write down a change.
 pub const AGENT_ASK_MS: u64 = 60_000;
 
 /// Letters of a branch's name without its number. With it the name is short enough to be any session's.

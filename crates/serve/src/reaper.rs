@@ -45,13 +45,13 @@ impl Idleness {
 }
 
 /// Whether a session has nothing to do, at this time in epoch milliseconds, and nobody waits for anything of it: no stream, no prompt
-/// that runs or waits, no question that is open in either direction, no work in the background, no record that waits for the disk. What
+/// that runs or waits, no question and no inquiry that is open, no work in the background, no record that waits for the disk. What
 /// is not known of its agent counts as work.
 fn rests(status: &Status, now_ms: u64) -> bool {
     status.subscriber_count == 0
         && !status.has_active_prompt
         && status.pending_permissions.is_empty()
-        && status.question_count == 0
+        && status.inquiry_count == 0
         && Background::work(status.background.as_ref(), now_ms) == Work::None
         && status.recording.held_records == 0
 }
@@ -163,7 +163,7 @@ mod tests {
             (Status { subscriber_count: 1, ..resting() }, true, "a reader"),
             (Status { has_active_prompt: true, ..resting() }, true, "a prompt"),
             (Status { pending_permissions: vec![permission()], ..resting() }, true, "a question of the agent"),
-            (Status { question_count: 1, ..resting() }, true, "a question to the agent"),
+            (Status { inquiry_count: 1, ..resting() }, true, "an inquiry to the agent"),
             (Status { background: told(false, false, now_ms), ..resting() }, false, "an agent that says it rests"),
             (Status { background: told(true, false, now_ms), ..resting() }, true, "a task in the background"),
             (Status { background: told(false, true, now_ms), ..resting() }, true, "something that is held"),

@@ -279,7 +279,7 @@ fn busy(session: &str) -> Refusal {
     Refusal::busy(session, "Cannot rewind while a prompt is running")
 }
 
-/// What a client is told of a question that was not answered well.
+/// What a client is told of an inquiry that was not answered well.
 pub(crate) fn refused(session: &str, error: AskError) -> Refusal {
     let refused = match error {
         AskError::Refused(refused) => refused,

@@ -126,6 +126,11 @@ impl Session {
         self.latest.title()
     }
 
+    /// Whether the agent may call the session so.
+    pub(crate) fn takes(&self, title: &Title) -> bool {
+        self.latest.takes(title)
+    }
+
     /// A client gave a sign of life.
     pub(crate) fn note_activity(&mut self, at_ms: u64) {
         self.active_at_ms = self.active_at_ms.max(at_ms);
@@ -144,7 +149,7 @@ impl Session {
     /// The session at a glance. Who reads, who is registered and who asks is not the machine's business.
     pub(crate) fn status(&self, created_at_ms: u64, client_count: usize, subscriber_count: usize) -> Status {
         Status {
-            question_count: 0,
+            inquiry_count: 0,
             background: None,
             title: self.latest.title().cloned(),
             source: self.latest.source().cloned(),

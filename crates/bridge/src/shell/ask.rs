@@ -1,4 +1,4 @@
-//! Questions to the agent that are no prompt: one request, one answer, and an end to the wait.
+//! Inquiries to the agent or its host, which are no prompt: one request, one answer, and an end to the wait.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::json::quoted;
 /// What the asker waits for: the raw JSON of the result, or the agent's error.
 pub(super) type Answered = Result<String, RpcError>;
 
-/// A question was not answered.
+/// An inquiry was not answered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AskError {
     /// The agent or its host answered with an error.
@@ -35,13 +35,13 @@ pub enum AskError {
 
 impl Session {
     /// Asks the agent, in the name its session has there. `params` is the raw text of a JSON object; its `sessionId` is set here.
-    /// Nothing of the answer is understood: it is the caller's question. A prompt is never asked this way.
+    /// Nothing of the answer is understood: it is the caller's inquiry. A prompt is never asked this way.
     ///
     /// # Errors
     /// See [`AskError`].
     pub async fn ask(&self, method: &str, params: &str, timeout_ms: u64) -> Result<String, AskError> {
         let (answer, answered) = oneshot::channel();
-        self.live.put(&mut self.live.state.lock(), method, params, Asked::Question(answer));
+        self.live.put(&mut self.live.state.lock(), method, params, Asked::Inquiry(answer));
         let answered = timeout(Duration::from_millis(timeout_ms), answered).await;
         self.live.note_activity();
         match answered {
@@ -53,7 +53,7 @@ impl Session {
 }
 
 impl Live {
-    /// Sends a question. Where nobody is left to answer, what waits for the answer is dropped.
+    /// Sends an inquiry. Where nobody is left to answer, what waits for the answer is dropped.
     pub(super) fn put(&self, state: &mut State, method: &str, params: &str, asked: Asked) {
         if state.machine.is_over() {
             return;

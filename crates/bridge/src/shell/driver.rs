@@ -121,7 +121,7 @@ pub(super) fn take_message(live: &Live, message: &Message, at_ms: u64) {
 fn meaning(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Option<Input> {
     match message.kind() {
         Kind::Request { id, method } if method == "craft/drainMidTurnQueue" => {
-            let is_ours = message.session_id().is_none_or(|named| named == state.agent.id || named == live.id);
+            let is_ours = is_of_session(live, state, message);
             let prompt_id = message.params().and_then(|params| acp::string_at(params, &["promptId"]));
             Some(Input::Drain(Drain { agent_request: id.clone(), prompt_id, is_ours }))
         }
@@ -136,8 +136,7 @@ fn meaning(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Opt
             })
         }
         Kind::Notification { method } if method == "session/update" => {
-            let foreign = |id: String| id != state.agent.id && id != live.id;
-            if message.session_id().is_some_and(foreign) {
+            if !is_of_session(live, state, message) {
                 state.oddities.foreign_updates += 1;
                 return None;
             }
@@ -154,7 +153,7 @@ fn meaning(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Opt
         }
         Kind::Notification { method } if method == ACTIVE_WORK => {
             let ids = [state.agent.id.as_str(), &live.id];
-            let told = message.params().and_then(|params| Background::read(params, ids, live.clock.now_ms()));
+            let told = message.params().and_then(|params| Background::read(params, ids, at_ms));
             state.background = told.or(state.background);
             None
         }
@@ -165,6 +164,10 @@ fn meaning(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Opt
             None
         }
         Kind::Notification { method } if method.starts_with("qwen/notify/session/") => {
+            if !is_of_session(live, state, message) {
+                state.oddities.foreign_updates += 1;
+                return None;
+            }
             settings::hear(live, state, method, message.params().unwrap_or("{}"), at_ms);
             None
         }
@@ -176,12 +179,17 @@ fn meaning(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Opt
     }
 }
 
+/// Whether a message is about the session: it names it, by either name, or none.
+fn is_of_session(live: &Live, state: &State, message: &Message) -> bool {
+    message.session_id().is_none_or(|named| named == state.agent.id || named == live.id)
+}
+
 /// What an answer of the agent or its host is to the machine. Most are for somebody else, who waits for them.
 fn answered(live: &Live, state: &mut State, id: Option<&RequestId>, message: &Message, at_ms: u64) -> Option<Input> {
     match id.and_then(|id| state.asked.take(id)) {
         Some(Asked::Prompt(prompt_id)) => Some(Input::Settled { prompt_id, answer: incoming::answer(message) }),
         Some(Asked::Replacement) => Some(succeed(live, state, message, at_ms)),
-        Some(Asked::Question(answer)) => {
+        Some(Asked::Inquiry(answer)) => {
             hand_over(answer, message);
             None
         }

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::ask::{Answered, AskError};
 use super::live::{Asked, Live};
 use super::session::Session;
-use crate::json::{Object, quoted};
+use crate::json::Object;
 use crate::limits::{GENERATION_EVENT_BYTES_MAX, GENERATION_EVENTS_MAX};
 
 /// The request that begins one, and the one that stops it (wire specification, section 14.2).
@@ -92,26 +92,18 @@ impl Live {
         if state.machine.is_over() {
             return;
         }
-        let params = Object::new()
-            .text("sessionId", &state.agent.id)
-            .text("requestId", request_id)
-            .text("prompt", prompt)
-            .finish();
-        state.generations.insert(request_id.to_owned(), events);
-        let number = state.asked.insert(Asked::Generation { request_id: request_id.to_owned(), answer });
-        self.outbox.push(acp::compose::request_raw(number, START, &params));
+        let request_id = request_id.to_owned();
+        let params = Object::new().text("requestId", &request_id).text("prompt", prompt).finish();
+        state.generations.insert(request_id.clone(), events);
+        self.put(&mut state, START, &params, Asked::Generation { request_id, answer });
     }
 
     /// Tells the agent that nobody wants the rest. Its answers to that and to the request are heard by nobody.
     fn cancel_generation(&self, request_id: &str) {
         let mut state = self.state.lock();
         state.generations.remove(request_id);
-        if state.machine.is_over() {
-            return;
-        }
-        let params = Object::new().text("sessionId", &state.agent.id).raw("requestId", &quoted(request_id)).finish();
-        let number = state.asked.insert(Asked::Question(oneshot::channel().0));
-        self.outbox.push(acp::compose::request_raw(number, CANCEL, &params));
+        let params = Object::new().text("requestId", request_id).finish();
+        self.put(&mut state, CANCEL, &params, Asked::Inquiry(oneshot::channel().0));
     }
 }
 

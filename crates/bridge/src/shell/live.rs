@@ -70,6 +70,8 @@ pub(super) struct AgentSession {
     pub(super) id: String,
     /// What it answered to the opening request, and is set to since.
     pub(super) settings: Settings,
+    /// Its own session file is the transcript.
+    pub(super) writes_transcript: bool,
 }
 
 /// What is asked of the agent or its host, and answered later.
@@ -78,8 +80,8 @@ pub(super) enum Asked {
     Prompt(PromptId),
     /// Another agent in the place of this one.
     Replacement,
-    /// A question that is no prompt, and who waits for the answer.
-    Question(oneshot::Sender<Answered>),
+    /// What is no prompt, and who waits for the answer.
+    Inquiry(oneshot::Sender<Answered>),
     /// A text beside the conversation, its asker's name for it, and who waits for its end.
     Generation { request_id: String, answer: oneshot::Sender<Answered> },
     /// A change of the session, whose answer is news for the readers too.
@@ -87,10 +89,10 @@ pub(super) enum Asked {
 }
 
 impl Asked {
-    /// A question that somebody waits for.
+    /// An inquiry that somebody waits for.
     fn is_awaited(&self) -> bool {
         match self {
-            Self::Question(answer) => !answer.is_closed(),
+            Self::Inquiry(answer) => !answer.is_closed(),
             Self::Change(asker) => asker.is_awaited(),
             Self::Generation { answer, .. } => !answer.is_closed(),
             Self::Prompt(_) | Self::Replacement => false,
@@ -211,7 +213,7 @@ impl Live {
     /// Resolves when no prompt runs or waits.
     pub(super) async fn idle(&self) {
         let mut endings = self.endings.subscribe();
-        while self.state.lock().machine.is_busy() && !*self.over.borrow() {
+        while self.state.lock().machine.is_busy() {
             // The sender lives in `self`, so waiting cannot fail.
             let _ = endings.changed().await;
         }
@@ -221,7 +223,7 @@ impl Live {
     pub(super) fn status(&self, state: &mut State) -> Status {
         let (clients, subscribers) = (state.clients.len(), state.bus.subscriber_count());
         Status {
-            question_count: state.asked.iter().filter(|(_, asked)| asked.is_awaited()).count(),
+            inquiry_count: state.asked.iter().filter(|(_, asked)| asked.is_awaited()).count(),
             background: state.background,
             ..state.machine.status(self.created_at_ms, clients, subscribers)
         }

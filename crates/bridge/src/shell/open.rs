@@ -194,7 +194,11 @@ impl Opened {
                 options.mediation,
                 created_at_ms,
             ),
-            agent: AgentSession { id: agent_session_id, settings: Settings::new(agent_state) },
+            agent: AgentSession {
+                id: agent_session_id,
+                settings: Settings::new(agent_state),
+                writes_transcript: open.same_id,
+            },
             bus: Bus::new(seeded_events, options.limits),
             compaction: Compaction::new(seed, options.limits.compaction),
             asked,

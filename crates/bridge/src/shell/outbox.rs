@@ -9,8 +9,9 @@ use tokio::sync::Notify;
 
 use crate::limits::WRITER_FRAMES_MAX;
 
-/// A queue of messages that is bounded by what can be in it: one prompt and one cancel, an answer for each open permission, one
-/// close, and the refusals of an agent whose output is not read on while there are many of them.
+/// A queue of messages. The machine's part of it is bounded by what can be in it: one prompt and one cancel, an answer for each open
+/// permission, one close, and the refusals of an agent whose output is not read on while there are many of them. Beside it come the
+/// inquiries of callers, for which there is no bound here: each has a caller who waits for so long.
 #[derive(Default)]
 pub(super) struct Outbox {
     waiting: Mutex<VecDeque<Bytes>>,

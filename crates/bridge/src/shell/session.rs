@@ -284,13 +284,8 @@ impl Session {
     /// When it is gone or being closed by somebody else.
     pub async fn close(&self, reason: &str, closed_by: Option<&str>) -> Result<(), CloseError> {
         let input = Input::Close { reason: reason.to_owned(), closed_by: closed_by.map(str::to_owned) };
-        match self.live.step(|_| input) {
-            Some(Reply::NotOpen(NotOpen::Closing)) => return Err(CloseError::Closing),
-            Some(Reply::NotOpen(NotOpen::Gone)) => return Err(CloseError::NotFound),
-            _ => {}
-        }
-        self.live.ended().await;
-        Ok(())
+        let reply = self.live.step(|_| input);
+        self.closed(reply).await
     }
 
     /// Closes the session if `is_due` says so of it at that very moment: nothing comes in between, so that a prompt is either in the
@@ -307,13 +302,19 @@ impl Session {
             let input = Input::Close { reason: reason.to_owned(), closed_by: None };
             self.live.step_locked(&mut state, input, self.live.clock.now_ms())
         };
+        self.closed(reply).await.map(|()| true)
+    }
+
+    /// Resolves when the close that was answered so is done.
+    async fn closed(&self, reply: Option<Reply>) -> Result<(), CloseError> {
         match reply {
-            Some(Reply::NotOpen(NotOpen::Closing)) => return Err(CloseError::Closing),
-            Some(Reply::NotOpen(NotOpen::Gone)) => return Err(CloseError::NotFound),
-            _ => {}
+            Some(Reply::NotOpen(NotOpen::Closing)) => Err(CloseError::Closing),
+            Some(Reply::NotOpen(NotOpen::Gone)) => Err(CloseError::NotFound),
+            _ => {
+                self.live.ended().await;
+                Ok(())
+            }
         }
-        self.live.ended().await;
-        Ok(true)
     }
 
     /// Resolves when no prompt runs or waits, at once if none does.

@@ -1,4 +1,4 @@
-//! Setting an agent: the question, what becomes of it, and what the readers are told.
+//! Setting an agent: the inquiry, what becomes of it, and what the readers are told.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub struct Change {
 
 /// What is asked of the agent or its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Question<'a> {
+pub struct Inquiry<'a> {
     /// The method.
     pub method: &'a str,
     /// Its parameters, but for the session's id: raw JSON object text.
@@ -86,7 +86,7 @@ impl Session {
     /// When the agent did not do it, or nobody knows whether it did.
     pub async fn change(&self, change: &Change, by: Option<&str>) -> Result<Changed, AskError> {
         let Change { setting, value, method, params, timeout_ms } = change;
-        let (answer, answered) = oneshot::channel();
+        let (answer, mut answered) = oneshot::channel();
         let number = {
             let mut state = self.live.state.lock();
             let number = state.agent.settings.begin(*setting, value);
@@ -95,10 +95,14 @@ impl Session {
             self.live.put(&mut state, method, params, Asked::Change(asker));
             number
         };
-        let outcome = waited(answered, method, *timeout_ms).await;
+        let outcome = waited(&mut answered, method, *timeout_ms).await;
         if let Err(error @ AskError::Timeout { .. }) = &outcome {
             let now_ms = self.live.clock.now_ms();
             let mut state = self.live.state.lock();
+            // An answer of the same instant has been told to the readers already, and is not taken back.
+            if let Ok(answer) = answered.try_recv() {
+                return answer.map_err(AskError::Refused);
+            }
             state.agent.settings.end(number, None);
             if let Some(announcement) = failed(*setting, value, error.to_string()) {
                 let input = Input::Announced { announcement, by: by.map(Into::into) };
@@ -114,20 +118,20 @@ impl Session {
     /// When it was not done, or nobody knows whether it was.
     pub async fn ask_and_announce(
         &self,
-        question: &Question<'_>,
+        inquiry: &Inquiry<'_>,
         announcement: Announcement,
         by: Option<&str>,
     ) -> Result<String, AskError> {
-        let (answer, answered) = oneshot::channel();
+        let (answer, mut answered) = oneshot::channel();
         let asker = Asker { what: What::Told(announcement), by: by.map(Into::into), answer };
-        let Question { method, params, timeout_ms } = question;
+        let Inquiry { method, params, timeout_ms } = inquiry;
         self.live.put(&mut self.live.state.lock(), method, params, Asked::Change(asker));
-        waited(answered, method, *timeout_ms).await.map(|changed| changed.answer)
+        waited(&mut answered, method, *timeout_ms).await.map(|changed| changed.answer)
     }
 }
 
 async fn waited(
-    answered: oneshot::Receiver<Result<Changed, RpcError>>,
+    answered: &mut oneshot::Receiver<Result<Changed, RpcError>>,
     method: &str,
     timeout_ms: u64,
 ) -> Result<Changed, AskError> {
@@ -230,7 +234,9 @@ pub(super) fn hear(live: &Live, state: &mut State, method: &str, params: &str, a
         "qwen/notify/session/title-update" => {
             let title_source = text(&["titleSource"]).unwrap_or_else(|| crate::Title::AUTO.to_owned());
             let title = text(&["title"]).map(|text| crate::Title { text, source: title_source });
-            named = title.filter(|title| state.machine.title() != Some(title));
+            // An agent that writes the transcript has written the name there, and the last one that is written counts.
+            let counts = |title: &crate::Title| state.agent.writes_transcript || state.machine.takes(title);
+            named = title.filter(|title| state.machine.title() != Some(title) && counts(title));
         }
         _ => return,
     }

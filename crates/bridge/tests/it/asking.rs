@@ -1,4 +1,4 @@
-//! Questions to the agent that are no prompt, and what readers are told of changes.
+//! Inquiries to the agent that are no prompt, and what readers are told of changes.
 
 use acp::RpcError;
 use bridge::{Announcement, AskError, Recording};
@@ -7,28 +7,28 @@ use serde_json::json;
 use crate::world::{World, envelope};
 
 #[tokio::test(start_paused = true)]
-async fn a_question_goes_out_in_the_agents_name_for_the_session_and_its_answer_comes_back_as_it_is() {
+async fn an_inquiry_goes_out_in_the_agents_name_for_the_session_and_its_answer_comes_back_as_it_is() {
     let mut world = World::start().await;
     let session = world.session.clone();
     let asked = session.ask("session/set_model", r#"{"modelId":"m","sessionId":"x"}"#, 1_000);
     let answered = async {
-        let question = world.agent.hear_method("session/set_model").await;
-        let params: serde_json::Value = serde_json::from_str(question.params().unwrap()).unwrap();
+        let inquiry = world.agent.hear_method("session/set_model").await;
+        let params: serde_json::Value = serde_json::from_str(inquiry.params().unwrap()).unwrap();
         assert_eq!(params, json!({"modelId": "m", "sessionId": "agent-1"}));
-        world.agent.answer(&question, json!({"k": [1]})).await;
+        world.agent.answer(&inquiry, json!({"k": [1]})).await;
     };
     let (answer, ()) = tokio::join!(asked, answered);
     assert_eq!(answer.unwrap(), r#"{"k":[1]}"#);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_is_refused_or_not_answered_says_which() {
+async fn an_inquiry_that_is_refused_or_not_answered_says_which() {
     let mut world = World::start().await;
     let session = world.session.clone();
     let ask = || session.ask("x/y", "{}", 1_000);
     let refuse = async {
-        let question = world.agent.hear_method("x/y").await;
-        let acp::Kind::Request { id, .. } = question.kind() else { panic!("a request") };
+        let inquiry = world.agent.hear_method("x/y").await;
+        let acp::Kind::Request { id, .. } = inquiry.kind() else { panic!("a request") };
         world.agent.say(acp::compose::error_response(id, &RpcError::new(-32601, "no such method"))).await;
     };
     let refused = tokio::join!(ask(), refuse).0.unwrap_err();

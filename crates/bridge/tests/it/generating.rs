@@ -72,8 +72,8 @@ async fn a_reader_that_takes_nothing_is_told_that_it_lags_and_holds_nobody_up() 
     // A sign that all of it was taken in.
     let (asked, mut sign) = (session.ask("x/sign", "{}", 1_000), world.agent);
     let answered = async {
-        let question = sign.hear_method("x/sign").await;
-        sign.answer(&question, json!({})).await;
+        let inquiry = sign.hear_method("x/sign").await;
+        sign.answer(&inquiry, json!({})).await;
     };
     tokio::join!(asked, answered).0.unwrap();
     let mut heard = 0;

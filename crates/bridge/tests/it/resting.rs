@@ -73,6 +73,20 @@ async fn a_session_is_idle_when_its_agent_is_however_early_its_prompt_s_caller_w
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_whose_agent_went_away_in_the_middle_of_a_prompt_is_idle() {
+    let mut world = World::start().await;
+    world.admit("A");
+    world.agent.hear_prompt().await;
+    let session = world.session.clone();
+    let hang_up = async {
+        world.agent.hang_up().await;
+        soon(session.ended()).await;
+    };
+    tokio::join!(soon(world.session.idle()), hang_up);
+    assert!(!world.session.status().has_active_prompt, "whoever asks again and again is done too");
+}
+
+#[tokio::test(start_paused = true)]
 async fn whoever_comes_leaves_or_asks_was_there_until_then() {
     let mut world = World::start().await;
     let active = |world: &World| world.session.status().active_at_ms;
@@ -91,19 +105,19 @@ async fn whoever_comes_leaves_or_asks_was_there_until_then() {
         async move { session.ask("what", "{}", 1_000).await }
     };
     let answering = async {
-        let question = world.agent.hear_method("what").await;
-        assert_eq!(world.session.status().question_count, 1);
+        let inquiry = world.agent.hear_method("what").await;
+        assert_eq!(world.session.status().inquiry_count, 1);
         later().await;
-        world.agent.answer(&question, json!({})).await;
+        world.agent.answer(&inquiry, json!({})).await;
     };
     assert!(tokio::join!(asking, answering).0.is_ok());
-    assert_eq!((active(&world), world.session.status().question_count), (began + 200, 0), "a question was answered");
+    assert_eq!((active(&world), world.session.status().inquiry_count), (began + 200, 0), "an inquiry was answered");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_waits_for_any_more_is_none() {
+async fn an_inquiry_that_nobody_waits_for_any_more_is_none() {
     let mut world = World::start().await;
     assert!(world.session.ask("what", "{}", 5).await.is_err());
     world.agent.hear_method("what").await;
-    assert_eq!(world.session.status().question_count, 0);
+    assert_eq!(world.session.status().inquiry_count, 0);
 }

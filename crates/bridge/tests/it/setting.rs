@@ -1,7 +1,7 @@
 //! What an agent is set to, who is told of it, and that it stands in nobody's way.
 
 use acp::RpcError;
-use bridge::{AskError, Change, Kind, Session, Setting, Subscribe, Switched};
+use bridge::{Announcement, AskError, Change, Kind, OpenSession, Session, Setting, Subscribe, Switched};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
@@ -51,10 +51,10 @@ async fn a_mode_is_set_while_a_prompt_runs_and_told_once_with_what_it_was_before
     world.expect("user_message_chunk A A").await;
     let (session, plan) = (world.session.clone(), change(Setting::Mode, "plan"));
     let answer = async {
-        let question = world.agent.hear_method("session/set_mode").await;
+        let inquiry = world.agent.hear_method("session/set_mode").await;
         // Some agents say it before they answer; it is told as the agent's update, and the change with the answer.
         world.agent.update(json!({ "sessionUpdate": "current_mode_update", "currentModeId": "plan" })).await;
-        world.agent.answer(&question, json!({})).await;
+        world.agent.answer(&inquiry, json!({})).await;
     };
     let (changed, ()) = tokio::join!(session.change(&plan, Some("c")), answer);
     assert_eq!(changed.unwrap().switched, Switched { previous: Some("default".into()), next: "plan".into() });
@@ -102,12 +102,64 @@ async fn what_the_agent_changes_of_its_own_accord_is_told_in_nobodys_name() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_agent_says_of_another_session_of_its_own_changes_nothing_here() {
+    let mut world = world().await;
+    for (method, params) in [
+        ("title-update", json!({ "sessionId": "other", "title": "n", "titleSource": "auto" })),
+        ("mode-update", json!({ "sessionId": "other", "currentModeId": "plan" })),
+        ("model-update", json!({ "sessionId": "other", "currentModelId": "m-9" })),
+        ("model-update", json!({ "sessionId": "agent-1", "currentModelId": "m-2" })),
+    ] {
+        world.agent.say(acp::compose::notification(&format!("qwen/notify/session/{method}"), &params)).await;
+    }
+    let data = json!({ "sessionId": "s", "modelId": "m-2" });
+    assert_eq!(told(&mut world).await, ("model_switched".into(), data, Value::Null));
+    assert_eq!(current(&world.session), ("default".into(), "m-2".into()));
+    assert_eq!(world.session.status().title, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_a_person_gave_stands_against_the_agents_own() {
+    let mut world = world().await;
+    let called = |world: &World| world.session.status().title.map(|title| (title.text, title.source));
+    let named = |name: &str| Announcement::MetadataUpdated { display_name: name.into(), title_source: "manual".into() };
+    world.session.announce(named("mine"), Some("c"));
+    assert_eq!(told(&mut world).await.0, "session_metadata_updated");
+    for params in [json!({ "title": "idea", "titleSource": "auto" }), json!({ "title": "idea" })] {
+        world.agent.say(acp::compose::notification("qwen/notify/session/title-update", &params)).await;
+    }
+    // The next that is told is what a person said to the agent.
+    let params = json!({ "title": "mine too", "titleSource": "manual" });
+    world.agent.say(acp::compose::notification("qwen/notify/session/title-update", &params)).await;
+    let data = json!({ "sessionId": "s", "displayName": "mine too", "titleSource": "manual" });
+    assert_eq!(told(&mut world).await, ("session_metadata_updated".into(), data, Value::Null));
+    assert_eq!(called(&world), Some(("mine too".into(), "manual".into())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_the_agent_wrote_into_its_own_transcript_counts_as_the_last_one_there() {
+    let (bridge, ledger) = bridge_with(bridge::limits::Limits::default());
+    let (mut agent, streams) = Agent::connect();
+    let native = OpenSession { same_id: true, ..open_session(Kind::New) };
+    let (opened, _) = tokio::join!(bridge.open(native, streams), agent.greet(json!({ "sessionId": "s" })));
+    let session = opened.unwrap().activate(0, bridge::Seed::default());
+    let reader = session.subscribe(&Subscribe::default()).unwrap();
+    let mut world = World { bridge, ledger, agent, session, reader };
+    for source in ["manual", "auto"] {
+        let params = json!({ "sessionId": "s", "title": source, "titleSource": source });
+        world.agent.say(acp::compose::notification("qwen/notify/session/title-update", &params)).await;
+        assert_eq!(told(&mut world).await.1["titleSource"], source);
+    }
+    assert_eq!(world.session.status().title.map(|title| title.source).as_deref(), Some("auto"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_model_that_is_switched_is_told_with_the_setting_that_the_agent_keeps_of_it() {
     let mut world = world().await;
     let (session, other) = (world.session.clone(), change(Setting::Model, "m-2"));
     let answer = async {
-        let question = world.agent.hear_method("session/set_model").await;
-        world.agent.answer(&question, json!({ "_meta": { "qwenModelSwitch": { "modelId": "two" } } })).await;
+        let inquiry = world.agent.hear_method("session/set_model").await;
+        world.agent.answer(&inquiry, json!({ "_meta": { "qwenModelSwitch": { "modelId": "two" } } })).await;
     };
     let (changed, ()) = tokio::join!(session.change(&other, Some("c")), answer);
     assert_eq!(changed.unwrap().answer, r#"{"_meta":{"qwenModelSwitch":{"modelId":"two"}}}"#);
@@ -123,8 +175,8 @@ async fn a_model_that_is_not_switched_is_told_with_the_reason_and_nothing_is_cha
     let mut world = world().await;
     let (session, other) = (world.session.clone(), change(Setting::Model, "m-9"));
     let refuse = async {
-        let question = world.agent.hear_method("session/set_model").await;
-        let acp::Kind::Request { id, .. } = question.kind() else { panic!("a request") };
+        let inquiry = world.agent.hear_method("session/set_model").await;
+        let acp::Kind::Request { id, .. } = inquiry.kind() else { panic!("a request") };
         let error = RpcError::new(-32603, "Internal error").with_data(&json!({ "details": "no such model" }));
         world.agent.say(acp::compose::error_response(id, &error)).await;
     };

@@ -1,4 +1,4 @@
-//! Questions beside the conversation: a summary of it, a question about it, and an agent sent off with a task of its own (wire rules,
+//! Asides: a summary of the conversation, a question about it, and an agent sent off with a task of its own (wire rules,
 //! section 13.3). None of them is a prompt, and none changes the history.
 
 use hyper::StatusCode;

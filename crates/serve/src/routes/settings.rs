@@ -1,6 +1,6 @@
 //! A session's name, its agent's model and its mode of approval (wire rules, section 13.7).
 
-use bridge::{Announcement, Question, Title};
+use bridge::{Announcement, Inquiry, Title};
 use serde_json::json;
 
 use crate::asked::refused;
@@ -30,8 +30,8 @@ pub(crate) async fn rename(call: &Call<'_>) -> Result<Reply, Refusal> {
     };
     let renamed = Announcement::MetadataUpdated { display_name: name.clone(), title_source: Title::MANUAL.to_owned() };
     let params = params.to_string();
-    let question = Question { method, params: &params, timeout_ms: SETTING_TIMEOUT_MS };
-    let asked = session.ask_and_announce(&question, renamed, client).await;
+    let inquiry = Inquiry { method, params: &params, timeout_ms: SETTING_TIMEOUT_MS };
+    let asked = session.ask_and_announce(&inquiry, renamed, client).await;
     asked.map_err(|error| refused(session.id(), &error))?;
     Ok(ok(&json!({ "sessionId": session.id(), "displayName": name })))
 }

@@ -1,11 +1,12 @@
 //! The ACP door: an editor speaks to the daemon as to an agent, one JSON-RPC message a frame of a WebSocket.
 //!
-//! [`Door`] is the pure half, one for each connection: what the editor says and what its sessions tell goes in, messages and orders come
+//! [`Door`] is the pure half, one for each connection: what the editor says and what its sessions tell goes in, messages and effects come
 //! out. It reads no clock and awaits nothing. `shell.rs` carries out, `opening.rs` brings sessions, `socket.rs` is the wire. Prompts go
 //! through the same queue, ledger and transcript as any other; an editor is one more client of its sessions.
 
+mod effect;
+mod input;
 mod opening;
-mod order;
 mod shell;
 mod socket;
 mod words;
@@ -23,7 +24,8 @@ use serde_json::Value;
 
 use crate::identity;
 use crate::limits::{DOOR_OPENINGS_MAX, DOOR_SESSIONS_MAX};
-pub(crate) use order::{Admitted, Effect, Entrance, Goodbye, Input, Opening, Question, Which};
+pub(crate) use effect::{Effect, Goodbye, Opening, Which};
+pub(crate) use input::{Admitted, Entrance, Input, Question};
 pub(crate) use shell::{Visitor, receive};
 use words::{RESOURCE_NOT_FOUND, error};
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::order::{Entrance, Question};
+use super::input::{Entrance, Question};
 use crate::refusal::Refusal;
 
 /// JSON-RPC code of a session that is not there, as ACP agents give it.

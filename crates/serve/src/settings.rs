@@ -8,7 +8,7 @@ use bridge::{AskError, Change, Changed, Session, Setting, Way};
 use serde_json::json;
 
 use crate::asked::{is_method_unknown, refused};
-use crate::limits::SETTING_TIMEOUT_MS;
+use crate::limits::{DOOR_ASK_MS, SETTING_TIMEOUT_MS};
 use crate::options::Mode;
 use crate::refusal::Refusal;
 use crate::workspace::Workspace;
@@ -43,6 +43,38 @@ pub(crate) async fn set_model(session: &Session, model: &str, by: Option<&str>) 
     let way = session.way(Setting::Model, model).ok_or_else(|| not_supported(session, Setting::Model))?;
     let (method, params) = asked(Setting::Model, model, &way);
     change(session, (Setting::Model, model), method, params.to_string(), by).await
+}
+
+/// Hands on to the agent what an editor asks it in the protocol's own words. What sets its mode or its model is a change like any other:
+/// it is told to the readers, and is what was there before the next one. Whether the agent has it is the agent's to say.
+///
+/// # Errors
+/// When the agent did not do it, or nobody knows whether it did.
+pub(crate) async fn pass_on(session: &Session, method: &str, params: &str, by: &str) -> Result<String, AskError> {
+    let Some((setting, value)) = set_by(session, method, params) else {
+        return session.ask(method, params, DOOR_ASK_MS).await;
+    };
+    let (method, params) = (method.to_owned(), params.to_owned());
+    let change = Change { setting, value, method, params, timeout_ms: DOOR_ASK_MS };
+    session.change(&change, Some(by)).await.map(|changed| changed.answer)
+}
+
+/// What a request in the protocol's words sets, and to what: [`asked`] the other way round.
+fn set_by(session: &Session, method: &str, params: &str) -> Option<(Setting, String)> {
+    let text = |key: &str| acp::string_at(params, &[key]);
+    match method {
+        "session/set_mode" => Some((Setting::Mode, text("modeId")?)),
+        "session/set_model" => Some((Setting::Model, text("modelId")?)),
+        _ => {
+            let (option, value) = (text("configId")?, text("value")?);
+            let is_it = |setting: &Setting| match session.way(*setting, &value) {
+                Some(Way::Option { id, .. }) => id == option,
+                _ => false,
+            };
+            let setting = [Setting::Mode, Setting::Model].into_iter().find(is_it)?;
+            Some((setting, value))
+        }
+    }
 }
 
 async fn change(

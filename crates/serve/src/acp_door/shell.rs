@@ -17,7 +17,7 @@ use super::{Admitted, Door, Effect, Entrance, Goodbye, Input, words};
 use crate::admission::admit;
 use crate::caller::Place;
 use crate::daemon::Daemon;
-use crate::limits::{DOOR_ASK_MS, DOOR_EVENTS_QUEUED, DOOR_PING_MS};
+use crate::limits::{DOOR_EVENTS_QUEUED, DOOR_PING_MS};
 use crate::lookup::{self, Found};
 use crate::refusal::Refusal;
 use crate::routes::session::leave;
@@ -25,7 +25,7 @@ use crate::routes::turns::Live;
 use crate::tasks::spawn;
 use crate::unpanicked::unpanicked;
 use crate::workspace::Workspace;
-use crate::{body, content};
+use crate::{body, content, settings};
 
 /// Pings in a row that may stay unanswered.
 const UNANSWERED_MAX: u32 = 2;
@@ -264,9 +264,10 @@ impl Shell {
 
     fn ask(&self, request: acp::RequestId, session: &str, method: String, params: String) {
         let Some(chair) = self.chairs.get(session) else { return };
-        let (session, post) = (chair.session.clone(), self.post.clone());
+        let (session, client, post) = (chair.session.clone(), chair.client.clone(), self.post.clone());
         spawn(async move {
-            let outcome = session.ask(&method, &params, DOOR_ASK_MS).await.map_err(unanswered);
+            let asked = settings::pass_on(&session, &method, &params, &client).await;
+            let outcome = asked.map_err(unanswered);
             let _ = post.send(Mail::Input(Input::Answered { request, outcome })).await;
         });
     }

@@ -197,6 +197,26 @@ async fn a_resume_shows_no_history() {
 }
 
 #[tokio::test]
+async fn what_an_editor_sets_is_told_to_the_readers_and_is_what_was_there_before_the_next_change() {
+    let daemon = Daemon::start().await;
+    let mut editor = Editor::greet(&daemon).await;
+    let session = editor.create("/ws").await;
+    for (method, key, value) in [("session/set_mode", "modeId", "plan"), ("session/set_model", "modelId", "m-2")] {
+        let answer = editor.ask(method, json!({ "sessionId": session, key: value })).await;
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+    let state = daemon.get(&format!("/session/{session}/context")).await.json()["state"].clone();
+    assert_eq!((&state["modes"]["currentModeId"], &state["models"]["currentModelId"]), (&json!("plan"), &json!("m-2")));
+    let mut stream = daemon.events(&session).await;
+    let event = stream.until(&["approval_mode_changed"]).await;
+    assert_eq!((&event["data"]["previous"], &event["data"]["next"]), (&json!("default"), &json!("plan")));
+    assert!(event["originatorClientId"].as_str().unwrap().starts_with("client_"), "{event}");
+    assert_eq!(stream.until(&["model_switched"]).await["data"]["modelId"], "m-2");
+    let back = daemon.post(&format!("/session/{session}/approval-mode"), json!({ "mode": "default" })).await;
+    assert_eq!(back.json()["previous"], "plan", "{}", back.verdict());
+}
+
+#[tokio::test]
 async fn who_loads_while_a_question_is_open_is_asked_too() {
     let daemon = Daemon::start().await;
     let session = daemon.create().await;
@@ -446,7 +466,7 @@ async fn an_editor_that_reads_hears_a_burst_whole_though_more_comes_at_once_than
 
 #[tokio::test]
 async fn the_door_is_told_of_and_not_counted() {
-    let rates = serve::Rates { prompt: std::num::NonZeroU32::MIN.get(), mutation: 1, read: 1, window_ms: 60_000 };
+    let rates = serve::Rates { prompt: 1, mutation: 1, read: 1, window_ms: 60_000 };
     let daemon = Daemon::with(|options| options.rates = Some(rates)).await;
     let told = daemon.get("/capabilities").await.json();
     assert_eq!(told["transports"], json!(["rest", "acp-websocket"]));

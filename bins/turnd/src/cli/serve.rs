@@ -183,7 +183,7 @@ pub(crate) struct LimitArgs {
     /// Events of the running turn that a load replays
     #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = at_least_one::<usize>)]
     pub(crate) max_journal_events: usize,
-    /// Bytes of those events
+    /// Bytes of the running turn's events that a load replays
     #[arg(long, default_value_t = 8 * 1024 * 1024, value_name = "BYTES", value_parser = at_least_one::<usize>)]
     pub(crate) max_journal_bytes: usize,
 }
@@ -247,7 +247,15 @@ mod tests {
 
     #[test]
     fn a_limit_that_would_make_no_daemon_is_refused() {
-        for flag in ["--max-sessions", "--max-connections", "--event-ring-size", "--writer-idle-timeout-ms"] {
+        for flag in [
+            "--max-sessions",
+            "--max-total-sessions",
+            "--max-connections",
+            "--event-ring-size",
+            "--max-journal-events",
+            "--max-journal-bytes",
+            "--writer-idle-timeout-ms",
+        ] {
             assert!(!serves(&[flag, "0"]), "{flag}");
             assert!(!serves(&[flag, "-1"]), "{flag}");
             assert!(serves(&[flag, "1"]), "{flag}");

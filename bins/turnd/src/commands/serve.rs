@@ -127,17 +127,7 @@ fn options(args: ServeArgs, token: Option<Token>, tls: Option<Tls>) -> Result<Se
         rates: rates(&args.rates),
         require_auth: args.access.require_auth,
         allow_origins: args.access.allow_origin,
-        limits: Limits {
-            max_sessions: args.limits.max_sessions,
-            max_total_sessions: args.limits.max_total_sessions,
-            max_pending_prompts: args.limits.max_pending_prompts_per_session,
-            max_connections: args.limits.max_connections,
-            event_ring_size: args.limits.event_ring_size,
-            compacted_replay_max_bytes: args.limits.compacted_replay_max_bytes,
-            journal_max_events: args.limits.max_journal_events,
-            journal_max_bytes: args.limits.max_journal_bytes,
-            ..Limits::default()
-        },
+        limits: limits(&args.limits),
         durability: match args.durability {
             Durability::Process => serve::Durability::Process,
             Durability::Fsync => serve::Durability::Fsync,
@@ -172,6 +162,21 @@ fn mediation(args: &PermissionArgs) -> Result<Mediation, ServeCommandError> {
     };
     let timeout_ms = args.permission_response_timeout_ms;
     Ok(Mediation { policy, response_timeout_ms: (timeout_ms > 0).then_some(timeout_ms) })
+}
+
+/// What one daemon allows.
+fn limits(args: &LimitArgs) -> Limits {
+    Limits {
+        max_sessions: args.max_sessions,
+        max_total_sessions: args.max_total_sessions,
+        max_pending_prompts: args.max_pending_prompts_per_session,
+        max_connections: args.max_connections,
+        event_ring_size: args.event_ring_size,
+        compacted_replay_max_bytes: args.compacted_replay_max_bytes,
+        journal_max_events: args.max_journal_events,
+        journal_max_bytes: args.max_journal_bytes,
+        ..Limits::default()
+    }
 }
 
 /// When a session counts as one that nobody uses.
@@ -234,4 +239,18 @@ fn ended() -> io::Result<impl Future<Output = ()> + Send + 'static> {
             _ = interrupt.recv() => {}
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    #[test]
+    fn a_daemon_without_flags_has_the_limits_that_it_has_by_itself() {
+        let Command::Serve(args) = Cli::try_parse_from(["turnd", "serve"]).unwrap().command else { panic!() };
+        assert_eq!((limits(&args.limits), idleness(&args.limits)), (Limits::default(), Idleness::default()));
+    }
 }

@@ -80,7 +80,7 @@ fn a_turn_killed_while_it_asks_reads_interrupted_and_its_tool_never_ran() {
 }
 
 /// The open permission request of the session, once there is one.
-fn question(world: &mut World, session: &str) -> Value {
+pub(crate) fn question(world: &mut World, session: &str) -> Value {
     until("the agent asks", || {
         let status = world.get(&format!("/session/{session}/status"));
         status["pendingInteractions"].get(0).cloned()

@@ -1,15 +1,12 @@
 //! What a session is called and set to, with the whole program and the built-in agent.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
-use crate::world::{World, chats};
+use crate::world::World;
 
 /// The records of a session.
 fn records(world: &World, session: &str) -> Vec<Value> {
-    let text = fs::read_to_string(chats(world).join(format!("{session}.jsonl"))).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    world.transcript(session).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn set(world: &mut World, session: &str, what: &str, body: &str) -> (u16, Value) {

@@ -239,16 +239,20 @@ const NATIVE: &str = r#"while read -r line; do
     esac
 done"#;
 
-#[test]
-fn in_a_native_session_too_a_foreign_processs_records_answer_for_nobody() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("agent.sh");
-    fs::write(&script, NATIVE).unwrap();
-    let agent = format!("sh {}", script.display());
-    let mut world = World::with(&["--agent", &agent, "--transcript", "native"]);
+/// A session of such an agent, and its prompt that runs when everything is killed.
+fn killed_natively() -> (World, String, String) {
+    let mut world = World::with(&["--agent", "sh agent.sh", "--transcript", "native"]);
+    // Agents are started in the workspace.
+    fs::write(world.base().join("workspace/agent.sh"), NATIVE).unwrap();
     let session = world.session();
     let prompt = world.prompt(&session, "hello");
     world.kill_everything();
+    (world, session, prompt)
+}
+
+#[test]
+fn in_a_native_session_too_a_foreign_processs_records_answer_for_nobody() {
+    let (mut world, session, prompt) = killed_natively();
     // The agent's own record of the prompt, and behind it a turn of an interactive process.
     let own = foreign_turn(&world, &session, "", Some(&prompt));
     let foreign = foreign_turn(&world, &session, &last_uuid(&own), None);
@@ -260,14 +264,7 @@ fn in_a_native_session_too_a_foreign_processs_records_answer_for_nobody() {
 
 #[test]
 fn in_a_native_session_the_agents_own_stamped_records_are_evidence() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("agent.sh");
-    fs::write(&script, NATIVE).unwrap();
-    let agent = format!("sh {}", script.display());
-    let mut world = World::with(&["--agent", &agent, "--transcript", "native"]);
-    let session = world.session();
-    let prompt = world.prompt(&session, "hello");
-    world.kill_everything();
+    let (mut world, session, prompt) = killed_natively();
     let own = foreign_turn(&world, &session, "", Some(&prompt));
     fs::write(chats(&world).join(format!("{session}.jsonl")), own).unwrap();
     let loaded = world.load(&session);

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::permission::question;
 use crate::world::{World, until};
 
 fn say(world: &mut World, session: &str, body: &Value) -> (u16, Value) {
@@ -45,10 +46,13 @@ fn the_agent_takes_a_message_into_its_turn_and_the_transcript_keeps_it_there() {
 fn what_the_agent_did_not_take_becomes_a_prompt_of_that_id_with_one_outcome() {
     let mut world = World::new();
     let session = world.session();
-    let prompt = world.prompt(&session, "slow 1500");
-    world.until_chunk(&session, &prompt);
+    let prompt = world.prompt(&session, "tool true");
+    // The turn goes on when it is allowed to.
+    let asked = question(&mut world, &session);
     assert_eq!(say(&mut world, &session, &json!({"message": "hello", "messageId": "m-1"})).1["accepted"], true);
-    world.settle(&session, &prompt);
+    let vote = json!({"outcome": {"outcome": "selected", "optionId": asked["options"][0]["optionId"]}}).to_string();
+    assert_eq!(world.call("POST", &format!("/permission/{}", asked["requestId"].as_str().unwrap()), &vote).0, 200);
+    assert_eq!(world.settle(&session, &prompt)["state"], "completed");
     let path = format!("/session/{session}/turns/m-1");
     let turn = until("the message is a prompt", || {
         let (status, turn) = world.call("GET", &path, "");

@@ -5,7 +5,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::world::{World, until};
+use crate::permission::question;
+use crate::world::World;
 
 /// What is there when the request is sent.
 #[derive(Clone, Copy)]
@@ -301,9 +302,7 @@ fn set(world: &mut World, scene: Scene, other: &str) -> Vec<(&'static str, Strin
             places.push(("{message}", said["messageId"].as_str().unwrap().to_owned()));
         }
         Asking => {
-            let question = until("the agent asks", || {
-                world.get(&format!("/session/{session}/status"))["pendingInteractions"].get(0).cloned()
-            });
+            let question = question(world, &session);
             places.push(("{request}", question["requestId"].as_str().unwrap().to_owned()));
             places.push(("{option}", question["options"][0]["optionId"].as_str().unwrap().to_owned()));
         }

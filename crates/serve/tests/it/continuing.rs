@@ -171,11 +171,29 @@ async fn a_continuation_that_is_cancelled_or_runs_out_of_time_ends_once_like_any
         (&end["data"]["promptId"], &end["data"]["code"]),
         (&receipt["promptId"], &json!("prompt_deadline_exceeded"))
     );
+    check_one_end(&daemon, &session, &receipt["promptId"], "error");
     for (field, code) in [("deadlineMs", "invalid_deadline_ms"), ("runDeadlineMs", "invalid_run_deadline_ms")] {
         let mut body = json!({});
         body[field] = json!(0);
         assert_eq!(daemon.post(&path, body).await.verdict(), format!("400 {code}"));
     }
+    let (daemon, session) = left(Was::Prompt, agent_says(true, "interrupted_prompt")).await;
+    daemon.hosts.behave(|behaviour| behaviour.slow_to_continue = true);
+    let receipt = go_on(&daemon, &session).await.json();
+    until("it runs", async || !daemon.hosts.heard("session/prompt").is_empty()).await;
+    assert_eq!(daemon.post(&format!("/session/{session}/cancel"), json!({})).await.status, 204);
+    let mut events = daemon.events_from(&session, &receipt["lastEventId"]).await;
+    let end = events.until(&["turn_complete", "turn_error"]).await;
+    assert_eq!((&end["data"]["promptId"], &end["data"]["stopReason"]), (&receipt["promptId"], &json!("cancelled")));
+    check_one_end(&daemon, &session, &receipt["promptId"], "cancelled");
+}
+
+/// The ledger holds this end of the prompt and no other one.
+fn check_one_end(daemon: &Daemon, session: &str, prompt: &Value, end: &str) {
+    let ledger = daemon.ledger(session);
+    let lines = ledger.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let ends = lines.filter(|line| line["promptId"] == *prompt && line["terminal"].is_string());
+    assert_eq!(ends.map(|line| line["terminal"].clone()).collect::<Vec<_>>(), [end], "{ledger}");
 }
 
 #[tokio::test]

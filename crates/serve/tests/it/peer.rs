@@ -51,7 +51,7 @@ pub(crate) struct Behaviour {
     pub(crate) mute: bool,
     /// What else is answered: a method, and `result` or `error` with its value. It counts from the next question on, for every host.
     pub(crate) answers: Vec<(&'static str, Value)>,
-    /// A turn that is gone on with waits for [`Hosts::release`].
+    /// A turn that is gone on with waits for [`Hosts::release`] or a cancel.
     pub(crate) slow_to_continue: bool,
     /// Such an answer waits for [`Hosts::open_gate`].
     pub(crate) slow_answers: bool,
@@ -303,20 +303,12 @@ impl Host {
         let prompt_id = message["params"]["_meta"]["qwen-code/invocation"]["promptId"].as_str().unwrap().to_owned();
         let goes_on = message["params"]["_meta"]["qwen.daemon.continueLastTurn"] == true;
         let mut record = Recording::begin(&self.order, &prompt_id, &text, goes_on);
-        if goes_on && self.inner.behaviour.lock().unwrap().slow_to_continue {
-            self.inner.release.acquire().await.unwrap().forget();
+        let deed = text.split(' ').next().unwrap_or_default();
+        let waits = deed == "hold" || goes_on && self.inner.behaviour.lock().unwrap().slow_to_continue;
+        if waits && self.is_cancelled_first().await {
+            return self.cancelled(&id, &mut record);
         }
-        match text.split(' ').next().unwrap_or_default() {
-            "hold" => {
-                let cancelled = self.cancelled.acquire();
-                tokio::select! {
-                    permit = self.inner.release.acquire() => permit.unwrap().forget(),
-                    permit = cancelled => {
-                        permit.unwrap().forget();
-                        return self.cancelled(&id, &mut record);
-                    }
-                }
-            }
+        match deed {
             // It has said a long text when it is cancelled.
             "spoken" => return self.cut_while_it_spoke(&id, &session, record).await,
             // It does not hear a cancel.
@@ -373,6 +365,16 @@ impl Host {
         record.end(TurnState::Cancelled, |result| result.with_partial_text(&said));
         record.say(&said);
         self.answer(id, json!({ "stopReason": "cancelled", "_meta": { "turnd/turn": { "state": "cancelled" } } }));
+    }
+
+    /// Waits for a release or a cancel; whether it was the cancel.
+    async fn is_cancelled_first(&self) -> bool {
+        let (permit, was_cancel) = tokio::select! {
+            permit = self.inner.release.acquire() => (permit, false),
+            permit = self.cancelled.acquire() => (permit, true),
+        };
+        permit.unwrap().forget();
+        was_cancel
     }
 
     fn cancelled(&self, id: &Value, record: &mut Recording) {

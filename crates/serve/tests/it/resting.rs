@@ -100,9 +100,10 @@ async fn a_prompt_that_comes_as_its_session_is_closed_runs_or_is_refused() {
     let (mut admitted, mut refused) = (Vec::new(), 0);
     let mut session = daemon.create().await;
     while admitted.len() < 60 || refused < 20 {
-        let answer = daemon.ask(&format!("POST /session/{session}/prompt"), &prompt("x")).await;
+        let text = format!("number {}", admitted.len() + refused);
+        let answer = daemon.ask(&format!("POST /session/{session}/prompt"), &prompt(&text)).await;
         match answer.verdict().as_str() {
-            "202" => admitted.push((session.clone(), answer.json()["promptId"].clone())),
+            "202" => admitted.push((session.clone(), answer.json()["promptId"].clone(), text)),
             "404 session_not_found" | "409 session_archiving" => {
                 refused += 1;
                 session = daemon.create().await;
@@ -117,15 +118,36 @@ async fn a_prompt_that_comes_as_its_session_is_closed_runs_or_is_refused() {
             .await;
         }
     }
-    for (session, prompt) in admitted {
+    for (session, prompt, _) in &admitted {
         let terminals = || -> Vec<Value> {
             let lines =
-                daemon.ledger(&session).lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>();
-            lines.into_iter().filter(|line| line["promptId"] == prompt && line["terminal"].is_string()).collect()
+                daemon.ledger(session).lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>();
+            lines.into_iter().filter(|line| line["promptId"] == *prompt && line["terminal"].is_string()).collect()
         };
         until("it is over", async || !terminals().is_empty()).await;
-        assert_eq!(terminals()[0]["terminal"], "completed", "{prompt} in {session}");
+        let terminals = terminals();
+        assert_eq!((terminals.len(), &terminals[0]["terminal"]), (1, &json!("completed")), "{prompt} in {session}");
     }
+    let ran = daemon.hosts.heard("session/prompt").into_iter();
+    let mut ran: Vec<_> = ran.map(|asked| asked["params"]["prompt"][0]["text"].as_str().unwrap().to_owned()).collect();
+    let mut expected: Vec<_> = admitted.into_iter().map(|(_, _, text)| text).collect();
+    ran.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(ran, expected, "each that was admitted ran once, and none that was refused");
+}
+
+#[tokio::test]
+async fn a_prompt_that_comes_while_its_session_is_being_closed_is_refused_and_reaches_nobody() {
+    let daemon = impatient().await;
+    daemon.hosts.behave(|behaviour| behaviour.slow_close = true);
+    let session = daemon.create().await;
+    until("the close has begun", async || !daemon.hosts.heard("turnd/close").is_empty()).await;
+    let refused = daemon.ask(&format!("POST /session/{session}/prompt"), &prompt("hello")).await;
+    assert_eq!((refused.verdict().as_str(), refused.header("retry-after")), ("409 session_archiving", Some("5")));
+    daemon.hosts.open_gate(1);
+    until_gone(&daemon, &session).await;
+    assert!(daemon.hosts.heard("session/prompt").is_empty());
+    assert_eq!(daemon.ledger(&session), "");
 }
 
 #[tokio::test]

@@ -43,6 +43,10 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
+/// What is wanted in the body of one or the other route.
+const WORDS: &str = r#"{"prompt":"hi","command":"true","directive":"go","displayName":"n","message":"left","mode":"plan","modelId":"m-1",
+    "outcome":{"outcome":"cancelled"},"question":"why?"}"#;
+
 /// Every route that names a session, as `METHOD path`, from the document, which a test of its own holds equal to the router.
 async fn session_routes(daemon: &Daemon) -> Vec<String> {
     let document = daemon.get("/openapi.json").await.json();
@@ -59,7 +63,7 @@ async fn session_routes(daemon: &Daemon) -> Vec<String> {
     routes
 }
 
-/// Asks a route about a session and a prompt of it. Of a stream only the head is read.
+/// Asks a route about a session and a prompt of it, with a body that the route takes. Of a stream only the head is read.
 async fn ask(daemon: &Daemon, route: &str, session: &str, prompt: &str) -> Answer {
     let (method, path) = route.split_once(' ').unwrap();
     let mut filled = path.replacen("{id}", session, 1);
@@ -67,9 +71,10 @@ async fn ask(daemon: &Daemon, route: &str, session: &str, prompt: &str) -> Answe
         filled.replace_range(from..=to, prompt);
     }
     let body = match (method, path) {
-        ("POST", "/session/{id}/prompt") => r#"{"prompt":[{"type":"text","text":"hello"}]}"#,
-        ("GET" | "DELETE", _) => "",
-        _ => "{}",
+        ("GET" | "DELETE", _) => String::new(),
+        (_, "/session/{id}/prompt") => json!({ "prompt": [{ "type": "text", "text": "hello" }] }).to_string(),
+        (_, "/session/{id}/rewind") => json!({ "promptId": prompt }).to_string(),
+        _ => WORDS.to_owned(),
     };
     let mut connection = Connection::open(daemon.address).await;
     connection.ask(&format!("{method} {filled}"), &[("content-type", "application/json")], body.as_bytes()).await;

@@ -45,7 +45,7 @@ ALLOWED = {
     "archive": set(),
     "unarchive": set(),
     "delete": set(),
-    "rewind": BUSY | GONE | {(400, "invalid_rewind_target"), (409, "session_busy"), (409, "rewind_not_supported")},
+    "rewind": BUSY | GONE | {(400, "invalid_rewind_target"), (409, "session_busy")},
     "branch": BUSY | GONE | {(409, "branch_point_invalid"), (409, "branch_while_prompt_active")},
 }
 WEIGHTS = {

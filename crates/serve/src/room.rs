@@ -10,7 +10,7 @@ use crate::sync::lock;
 /// One block. A full disk refuses it; an in-flight line with its terminal needs less.
 const PROBE_BYTES: usize = 4096;
 
-/// A file that keeps one block and is grown by another for each question: only growth shows whether there is room, and a block that
+/// A file that keeps one block and is grown by another for each look: only growth shows whether there is room, and a block that
 /// the file has already proves nothing. The one it keeps is given up for a line that has to be written all the same.
 pub(crate) struct Room {
     path: PathBuf,
@@ -38,7 +38,7 @@ impl Room {
         outcome.is_ok()
     }
 
-    /// Gives up the block that is kept. The next question takes it again.
+    /// Gives up the block that is kept. The next look takes it again.
     pub(crate) fn give_up(&self) {
         if let Err(error) = self.with_file(|file| file.set_len(0)) {
             tracing::warn!(%error, path = %self.path.display(), "the block that was kept cannot be given up");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_can_be_given_up_behind_a_question_that_was_refused() {
+    fn what_is_kept_can_be_given_up_behind_a_look_that_was_refused() {
         let store = tempfile::tempdir().unwrap();
         let path = store.path().join(".room");
         let room = Room::new(path.clone());

@@ -19,10 +19,10 @@ impl Machine {
             Kind::Notification { .. } => self.tell_agent(line_of(message)),
             Kind::Response { id } => {
                 let orphaned = id.as_ref().is_some_and(|id| self.orphaned.remove(id));
-                if let Some(id) = id.as_ref().filter(|_| !orphaned) {
-                    if self.asked.remove(id) == Some(Asked::MidTurn) {
-                        self.record_drained(message);
-                    }
+                if let Some(id) = id.as_ref().filter(|_| !orphaned)
+                    && self.asked.remove(id) == Some(Asked::MidTurn)
+                {
+                    self.record_drained(message);
                 }
                 if !orphaned {
                     self.tell_agent(line_of(message));

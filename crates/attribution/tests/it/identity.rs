@@ -2,7 +2,7 @@
 //! together may do to a verdict.
 
 use attribution::strategies::{Deed, Entry, Event, Outcome, Story, What};
-use attribution::{Basis, Settled};
+use attribution::{Basis, Settled, Withheld};
 use ledger::{Fact, Terminal};
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     /// Whatever happened: with identity a verdict differs from the one without only by a prompt's own result or by
-    /// withholding more.
+    /// withholding more; and where the conversation was taken back, by knowing a question behind that as the prompt's own.
     #[test]
     fn identity_only_adds_a_prompts_own_end(
         events in prop::collection::vec(prop::sample::select(EVENTS.split(", ").collect::<Vec<_>>()), 0..14),
@@ -61,7 +61,14 @@ proptest! {
             if settled.basis == Basis::TurnResult {
                 prop_assert!(tells(&story, settled), "{}: {:?}", story, with);
             } else {
-                prop_assert!(without.settled.contains(settled), "{}: {:?}, without {:?}", story, with, without);
+                let is_own = without.withheld == Some(Withheld::ForeignPrompt) && is_asked_behind_rewind(&story, settled);
+                prop_assert!(
+                    is_own || without.settled.contains(settled),
+                    "{}: {:?}, without {:?}",
+                    story,
+                    with,
+                    without
+                );
             }
         }
     }
@@ -79,5 +86,19 @@ fn tells(story: &Story, settled: &Settled) -> bool {
     story.events.iter().any(|event| {
         matches!(event, Event { deed: Deed::Write(Entry { owner: Some(owner), what: What::Result(told), .. }), torn: None, .. }
             if owner.prompt_id() == settled.prompt_id && *told == outcome)
+    })
+}
+
+/// Whether the conversation was taken back and the prompt's own question stands behind that.
+fn is_asked_behind_rewind(story: &Story, settled: &Settled) -> bool {
+    let written = story.events.iter().filter_map(|event| match event {
+        Event { deed: Deed::Write(entry), torn: None, .. } => Some(entry),
+        _ => None,
+    });
+    let written: Vec<&Entry> = written.collect();
+    let Some(rewind) = written.iter().rposition(|entry| entry.what == What::Rewind) else { return false };
+    written[rewind..].iter().any(|entry| {
+        let is_own = entry.owner.as_ref().is_some_and(|owner| owner.prompt_id() == settled.prompt_id);
+        entry.what == What::User && is_own
     })
 }

@@ -1,6 +1,7 @@
 //! The daemon among many: sessions, readers, and one agent that floods. Measured from outside.
 //!
-//! `cargo bench -p turnd --bench crowd` prints one line a figure. Client, daemon, hosts and agents share the machine's cores.
+//! `cargo bench -p turnd --bench crowd` prints one line a figure; `-- admissions` takes only that part. Client, daemon, hosts and agents
+//! share the machine's cores.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on says where")]
 
@@ -29,10 +30,14 @@ const CROWD: usize = 1_000;
 fn main() {
     let base = std::env::temp_dir().join(format!("turnd-crowd-{}", std::process::id()));
     std::fs::create_dir_all(&base).unwrap();
-    admissions(&base.join("admissions"));
-    readers(&base.join("readers"));
-    flood(&base.join("flood"));
-    crowd(&base.join("crowd"));
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let parts: [(&str, fn(&Path)); 4] =
+        [("admissions", admissions), ("readers", readers), ("flood", flood), ("crowd", crowd)];
+    for (name, measure) in parts {
+        if wanted.is_empty() || wanted.iter().any(|word| word == name) {
+            measure(&base.join(name));
+        }
+    }
     std::fs::remove_dir_all(&base).unwrap();
 }
 

@@ -3,9 +3,13 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::unix::pipe;
 
 use crate::cli::AgentArgs;
 use crate::output::complain;
@@ -32,7 +36,24 @@ pub(crate) async fn run(args: &AgentArgs) -> io::Result<()> {
         // Ids that no other run of this agent gives out, so that a stale one is never taken for its own.
         session_prefix: format!("builtin-{}-", std::process::id()),
     };
-    agent::run(tokio::io::stdin(), tokio::io::stdout(), options).await
+    agent::run(input(), output(), options).await
+}
+
+/// Standard input. A pipe is what every client gives an agent; the runtime's own stream, for anything else, hands each read to another
+/// thread, which costs a turn more than the agent does.
+fn input() -> Box<dyn AsyncRead + Unpin + Send> {
+    match io::stdin().as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd) {
+        Ok(pipe) => Box::new(pipe),
+        Err(_) => Box::new(tokio::io::stdin()),
+    }
+}
+
+/// Standard output, in the same way.
+fn output() -> Box<dyn AsyncWrite + Unpin + Send> {
+    match io::stdout().as_fd().try_clone_to_owned().and_then(pipe::Sender::from_owned_fd) {
+        Ok(pipe) => Box::new(pipe),
+        Err(_) => Box::new(tokio::io::stdout()),
+    }
 }
 
 /// A file at whose end every line is on the disk before the agent goes on. One that cannot be written ends the agent: what it did

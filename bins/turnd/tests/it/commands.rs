@@ -1,6 +1,8 @@
 //! The commands a person types.
 
-use std::process::{Command, Output};
+use std::fs::File;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
 
 pub(crate) fn turnd(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_turnd")).args(args).output().unwrap()
@@ -27,6 +29,31 @@ fn help_reads_like_a_page_and_names_every_command() {
         assert!(text.contains(&format!("  {command} ")), "{text}");
     }
     assert!(stdout(&turnd(&["agent", "--help"])).contains("slow"), "the scripts are listed");
+}
+
+#[test]
+fn the_agent_answers_whatever_its_streams_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let (asked, answered) = (folder.path().join("asked"), folder.path().join("answered"));
+    let question = concat!(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#, "\n");
+    std::fs::write(&asked, question).unwrap();
+    for (from_file, to_file) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut agent = Command::new(env!("CARGO_BIN_EXE_turnd"));
+        agent.arg("agent").stdin(Stdio::piped()).stdout(Stdio::piped());
+        if from_file {
+            agent.stdin(File::open(&asked).unwrap());
+        }
+        if to_file {
+            agent.stdout(File::create(&answered).unwrap());
+        }
+        let mut agent = agent.spawn().unwrap();
+        if let Some(mut input) = agent.stdin.take() {
+            input.write_all(question.as_bytes()).unwrap();
+        }
+        let output = agent.wait_with_output().unwrap();
+        let text = if to_file { std::fs::read_to_string(&answered).unwrap() } else { stdout(&output) };
+        assert!(output.status.success() && text.contains("protocolVersion"), "{from_file} {to_file}: {text}");
+    }
 }
 
 #[test]

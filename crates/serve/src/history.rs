@@ -6,10 +6,12 @@ use bridge::Seed;
 use bytes::Bytes;
 use hyper::StatusCode;
 use ledger::{RECENT_TERMINALS_MAX, RECENT_WINDOW_BYTES, Reading, Record, Terminal};
+use serde_json::value::RawValue;
 use transcript::Absent;
 use transcript::display::{Bounds, replay_within};
 
 use crate::clock;
+use crate::endings::Terminals;
 use crate::refusal::Refusal;
 use crate::shelf;
 use crate::wire::{LeftOut, history_truncated, prompt_terminal, replay_frame};
@@ -135,10 +137,15 @@ pub(crate) fn unjudged(workspace: &Workspace, session: &str) -> Vec<Unresolved> 
     }
 }
 
-/// The ledger's last terminals as raw JSON lines, in file order.
-pub(crate) fn terminals(workspace: &Workspace, session: &str) -> Vec<String> {
+/// The ledger's last terminals, in file order. Blocks.
+pub(crate) fn terminals(workspace: &Workspace, session: &str) -> Terminals {
+    let ledger = workspace.layout.ledger(session);
+    workspace.endings.of(session, &ledger, || read_terminals(workspace, session))
+}
+
+fn read_terminals(workspace: &Workspace, session: &str) -> Vec<Box<RawValue>> {
     match workspace.sink.ledger(session).read_tail(RECENT_WINDOW_BYTES) {
-        Ok(reading) => recent(&reading),
+        Ok(reading) => recent(&reading).into_iter().filter_map(|line| RawValue::from_string(line).ok()).collect(),
         Err(error) => {
             tracing::warn!(session, %error, "ledger cannot be read; its terminals are left out");
             Vec::new()

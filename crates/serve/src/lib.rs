@@ -28,6 +28,7 @@ mod daemon;
 mod desk;
 mod digest;
 mod dispatch;
+mod endings;
 mod folders;
 mod glance;
 mod history;

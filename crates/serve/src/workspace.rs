@@ -11,6 +11,7 @@ use crate::chosen::Chosen;
 use crate::cursors::Cursors;
 use crate::desk::Desk;
 use crate::digest::{Digest, Digests};
+use crate::endings::Endings;
 use crate::hosts::HostStarter;
 use crate::layout::Layout;
 use crate::neighbours::Neighbours;
@@ -52,6 +53,8 @@ pub(crate) struct Workspace {
     pub(crate) recalled: Recalled,
     /// What a restore found, for those who attach later.
     pub(crate) restored: Restored,
+    /// How the last prompts of live sessions ended, for those who attach.
+    pub(crate) endings: Endings,
     /// The cursors of transcript pages.
     pub(crate) cursors: Cursors,
     /// What the agent that was opened last said of itself.
@@ -88,6 +91,7 @@ impl Workspace {
             digests: Digests::default(),
             recalled: Recalled::default(),
             restored: Restored::default(),
+            endings: Endings::default(),
             cursors: Cursors::default(),
             welcome: Mutex::default(),
             catalog: Catalog::default(),
@@ -150,6 +154,7 @@ impl Workspace {
             workspace.polled.retain(live);
             workspace.recalled.retain(live);
             workspace.restored.retain(live);
+            workspace.endings.retain(live);
             workspace.sink.retain(live);
         });
     }

@@ -165,12 +165,7 @@ fn page_size(raw: &RawValue) -> Result<usize, Refusal> {
     })
 }
 
-fn raw(frame: String) -> Option<Box<RawValue>> {
-    RawValue::from_string(frame).ok()
-}
-
 async fn terminals(call: &Call<'_>, session: &Session) -> Vec<Box<RawValue>> {
     let (workspace, id) = (Arc::clone(call.workspace), session.id().to_owned());
-    let lines = blocking(move || history::terminals(&workspace, &id)).await.unwrap_or_default();
-    lines.into_iter().filter_map(raw).collect()
+    blocking(move || history::terminals(&workspace, &id)).await.unwrap_or_default().to_vec()
 }

@@ -31,9 +31,8 @@ fn main() {
     let base = std::env::temp_dir().join(format!("turnd-crowd-{}", std::process::id()));
     std::fs::create_dir_all(&base).unwrap();
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let parts: [(&str, fn(&Path)); 4] =
-        [("admissions", admissions), ("readers", readers), ("flood", flood), ("crowd", crowd)];
-    for (name, measure) in parts {
+    let parts = ["admissions", "readers", "flood", "crowd"];
+    for (name, measure) in parts.into_iter().zip([admissions, readers, flood, crowd] as [fn(&Path); 4]) {
         if wanted.is_empty() || wanted.iter().any(|word| word == name) {
             measure(&base.join(name));
         }

@@ -109,6 +109,23 @@ fn answer(transcript: Transcript, result: &TurnResult, span: &Range<u64>) -> io:
     Ok(if agrees { Answer::Recorded(recorded) } else { Answer::Lost(Lost::Uncertain) })
 }
 
+/// The answer, where the record before the result says it and nothing else: of a short one too, which the result holds alone otherwise.
+/// An answer that is only the end of a record might be the end of a longer one, whose result lost a letter.
+pub(crate) fn whole_answer(transcript: Transcript, result: &TurnResult, span: &Range<u64>) -> io::Result<Answer> {
+    let uncertain = Answer::Lost(Lost::Uncertain);
+    let (Some(text), false) = (result.result_text.as_deref(), result.result_truncated) else {
+        let answer = answer(transcript, result, span)?;
+        let is_part = matches!(&answer, Answer::Recorded(recorded) if recorded.before > 0);
+        return Ok(if is_part { uncertain } else { answer });
+    };
+    let Some(record) = spoken_before(&transcript, span)? else { return Ok(uncertain) };
+    let Some(texts) = texts(&transcript, &record)? else { return Ok(uncertain) };
+    let (whole, bytes) = (texts.iter().map(|text| text.bytes).sum::<u64>(), text.len() as u64);
+    let recorded = Recorded { transcript: Arc::new(transcript), texts: texts.into(), before: 0, bytes };
+    let agrees = whole == bytes && recorded.begins_with(text)?;
+    Ok(if agrees { Answer::Short(text.to_owned()) } else { uncertain })
+}
+
 /// The record of the answer whose turn's result stands at `span`; none unless it is the last thing said before that.
 fn spoken_before(transcript: &Transcript, span: &Range<u64>) -> io::Result<Option<Record>> {
     let Some((mut branch, _)) = transcript.branch_behind(span, span.start, REACH.file_bytes())? else {
@@ -135,11 +152,11 @@ pub struct Recorded {
 
 /// A text of a record, thoughts left out.
 #[derive(Debug)]
-struct Text {
+pub(crate) struct Text {
     /// Where it stands, quotes included.
-    span: Range<u64>,
+    pub(crate) span: Range<u64>,
     /// How long it is when it is decoded.
-    bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Recorded {
@@ -248,7 +265,7 @@ impl Sink for Count {
 
 impl Transcript {
     /// Decodes the string at `span`, as far as it is one.
-    fn string_at(&self, span: &Range<u64>, sink: &mut impl Sink) -> io::Result<()> {
+    pub(crate) fn string_at(&self, span: &Range<u64>, sink: &mut impl Sink) -> io::Result<()> {
         let mut reader = Reader::new(FileBytes::new(self.file(), span.clone()));
         let _ = reader.string(sink);
         reader.bytes.take_error().map_or(Ok(()), Err)
@@ -256,7 +273,7 @@ impl Transcript {
 }
 
 /// The texts of a record, in the order of its pieces; none when there are too many.
-fn texts(transcript: &Transcript, record: &Record) -> io::Result<Option<Vec<Text>>> {
+pub(crate) fn texts(transcript: &Transcript, record: &Record) -> io::Result<Option<Vec<Text>>> {
     let mut spans = Vec::new();
     for span in record.message.iter().flat_map(|message| &message.spans) {
         let mut reader = Reader::new(FileBytes::new(transcript.file(), span.clone()));

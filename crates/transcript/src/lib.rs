@@ -23,9 +23,11 @@ mod left;
 mod lines;
 mod lock;
 mod origin;
+mod own_turn;
 pub mod pages;
 mod pieces;
 mod projection;
+mod prompt_text;
 mod record;
 mod regular;
 mod results;
@@ -47,7 +49,9 @@ pub use interruption::{Classified, DanglingCall, HISTORY_TAIL_ENTRIES, Interrupt
 pub use left::{Left, how_left};
 pub use lock::{LockError, Owner, SessionLock};
 pub use origin::{Absent, check, open};
+pub use own_turn::{Asked, ExactTurn, NoCertainty, Own, OwnTurn, find_own_turn};
 pub use projection::{AnsweredCommand, History, HistoryTail, Unreadable};
+pub use prompt_text::prompt_texts;
 pub use record::{
     Call, Goal, GoalEnd, Kind, Message, Payload, Record, Role, SlashCommand, Snapshot, TITLE_SUBTYPE,
     USER_SHELL_COMMAND, USER_SHELL_RESULT, is_off_branch_subtype,

@@ -13,7 +13,7 @@ use crate::writer::REWIND_SUBTYPE;
 /// How far back is looked: ten pages of 500 records or 4 MiB (turn status seed).
 pub(crate) const REACH: Reach = Reach { pages: 10, page_records: 500, page_bytes: 4 * 1024 * 1024 };
 /// How much of the end is seen whole. A poll is usually about one of the last turns.
-const SCAN_WINDOW_BYTES: u64 = 256 * 1024;
+pub(crate) const SCAN_WINDOW_BYTES: u64 = 256 * 1024;
 /// Bytes of a turn result's payload. Four texts at their bounds have less, however they are escaped.
 pub(crate) const PAYLOAD_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -161,7 +161,7 @@ fn find<T>(
 }
 
 /// The records of the last pages of a branch, newest first.
-struct Pages<'a> {
+pub(crate) struct Pages<'a> {
     branch: Branch<'a>,
     reach: Reach,
     pages_left: usize,
@@ -172,11 +172,16 @@ struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    fn new(branch: Branch<'a>, reach: Reach) -> Self {
+    pub(crate) fn new(branch: Branch<'a>, reach: Reach) -> Self {
         Self { branch, reach, pages_left: reach.pages, records: 0, bytes: 0, largest_bytes: 0 }
     }
 
-    fn next(&mut self) -> io::Result<Option<Record>> {
+    /// The branch, as far as it was walked.
+    pub(crate) fn branch(&self) -> &Branch<'a> {
+        &self.branch
+    }
+
+    pub(crate) fn next(&mut self) -> io::Result<Option<Record>> {
         let Some(record) = self.branch.next_record()? else { return Ok(None) };
         let bytes = record.span.end - record.span.start;
         if self.records == self.reach.page_records || self.records > 0 && self.bytes + bytes > self.reach.page_bytes {

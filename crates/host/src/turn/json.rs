@@ -4,6 +4,7 @@
 //! null fields); what is not understood is left out of the record and never out of the stream.
 
 use serde_json::{Map, Value, json};
+use transcript::prompt_texts;
 use transcript::text::bounded;
 
 use crate::limits::{ARGS_BYTES_MAX, NAME_UNITS_MAX, TOOL_OUTPUT_UNITS_MAX};
@@ -179,25 +180,9 @@ pub(crate) struct PromptText {
 }
 
 impl PromptText {
-    /// Reads the content blocks of a prompt. Texts are kept; of what is no text only its name, because one image would
-    /// fill the page in which a reader looks for the outcome.
+    /// Reads the content blocks of a prompt.
     pub(crate) fn read(raw_blocks: &str) -> Self {
-        let blocks = acp::lenient_value(raw_blocks);
-        let texts: Vec<_> = blocks.as_ref().and_then(Value::as_array).into_iter().flatten().map(block_text).collect();
+        let texts = acp::lenient_value(raw_blocks).as_ref().map(prompt_texts).unwrap_or_default();
         Self { parts: texts.iter().map(|text| text_part(text)).collect(), text: texts.join("\n") }
-    }
-}
-
-fn block_text(block: &Value) -> String {
-    let field = |pointer| block.pointer(pointer).and_then(Value::as_str);
-    match field("/type") {
-        Some("text") => field("/text").unwrap_or_default().to_owned(),
-        Some("resource_link") => format!("[{}]", field("/uri").unwrap_or("resource")),
-        Some("resource") => match field("/resource/text") {
-            Some(text) => text.to_owned(),
-            None => format!("[{}]", field("/resource/uri").unwrap_or("resource")),
-        },
-        Some(kind) => format!("[{kind} {}]", field("/mimeType").unwrap_or("of an unknown type")),
-        None => "[content]".to_owned(),
     }
 }

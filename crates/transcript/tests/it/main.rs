@@ -15,6 +15,7 @@ mod huge;
 mod left;
 mod locking;
 mod origin;
+mod own_turn;
 mod reading;
 mod results;
 mod rewinding;

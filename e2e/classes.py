@@ -106,6 +106,7 @@ NOT_ANSWERED = withheld("tail_is_no_answer")
 CLASSES = [
     Class("section 5", "exact result", NOTHING, renamed("subtype", "turn_result"), gives_more=True),
     Class("section 5", "foreign prompt", withheld("foreign_prompt"), unstamped),
+    Class("section 5", "a turn that was taken back", withheld("foreign_prompt"), renamed("subtype", "rewind")),
     Class("row 1", "clean, but the last visible record is a user's", NOT_ANSWERED, renamed("subtype", "slash_command")),
     Class("row 2", "the session's own user records", NOTHING, None),
     Class("row 3", "trailing task notifications", NOT_ANSWERED, untagged),

@@ -15,12 +15,14 @@ mod cursor;
 mod event;
 mod evidence;
 mod facts;
+pub mod fail_points;
 mod hash;
 mod id;
 pub mod limits;
 mod machine;
 mod request;
 mod state;
+pub mod store;
 mod terminal;
 
 pub use code::{Category, Cause, Code, Mismatch, Refusal};

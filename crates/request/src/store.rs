@@ -1,0 +1,443 @@
+//! The store of return requests: one SQLite file, one thread that writes, a few connections that read (return requests, section 2.5).
+//!
+//! Every writing call returns at once. What it came to is told to its `reply`, after the commit, on the writer's thread: a reply hands on
+//! and returns. Commands that wait share a commit; they are done in the order in which they came.
+//!
+//! When the store fails (return requests, section 2.16), a command that comes before anything is sent is answered with the trouble, and
+//! whoever asked may ask again: [`Store::register`], [`Store::note_incarnation`], [`Store::consumer`], and [`Store::apply`] of `Admitted`,
+//! `Dispatched` and `Cancel`. **Everything else is a fact that nobody sees twice: the store keeps it and tries again, without limit, for as
+//! long as the process lives; its reply comes when it is durable.** Callers do not try again. Only of a corrupt file, or of a store that is
+//! closed, are they answered with an error; an outcome is then on a line of a file beside it, which [`recover`] reads.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
+
+mod apply;
+mod ballast;
+mod batch;
+mod command;
+mod connection;
+mod consumer;
+mod error;
+mod events;
+mod incarnation;
+mod late;
+pub mod limits;
+mod list;
+mod meta;
+mod open;
+mod place;
+mod queue;
+mod register;
+mod row;
+mod schema;
+mod shared;
+mod verify;
+mod writer;
+
+pub use apply::Applied;
+pub use consumer::{Acknowledgement, Consumer};
+pub use error::StoreError;
+pub use events::{After, Events, Filter, Page, PageError};
+pub use late::LateEvidence;
+pub use list::{Entry, List, Listed};
+pub use open::OpenError;
+pub use register::{Registered, Tombstone};
+pub use verify::Report;
+
+use ballast::Ballast;
+use command::{Job, Keep};
+use meta::Meta;
+use place::Place;
+use queue::Queue;
+use shared::{Readers, Shared};
+use writer::Writer;
+
+use crate::fail_points::FailPoints;
+use crate::{Cursor, Incarnation, Input, Registration, Request, RequestId, Stage, TerminalEvent};
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Milliseconds that a lock of another process is waited for.
+    pub busy_ms: u64,
+    /// Bytes that are kept back so that outcomes fit on a full disk; 0 for none.
+    pub ballast_bytes: u64,
+    /// Where a test lets it fail.
+    pub fail_points: Arc<FailPoints>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { busy_ms: limits::BUSY_MS, ballast_bytes: limits::BALLAST_BYTES, fail_points: Arc::default() }
+    }
+}
+
+/// What is to be known before the stream is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Which stream it is.
+    pub stream_id: String,
+    /// The highest number there is, as a place; number 0 before the first event.
+    pub cursor: Cursor,
+    /// The highest number there is.
+    pub head: u64,
+    /// The oldest number that is kept; one above the head when none is.
+    pub oldest: u64,
+    /// Up to which number everything was pruned.
+    pub pruned_through: u64,
+    /// Ids of version 7 that are older, in epoch milliseconds, are not known any more.
+    pub tombstone_floor: u64,
+    /// What is wrong with the store, if anything: it takes no new requests then.
+    pub trouble: Option<StoreError>,
+}
+
+/// An open store. Dropping it does what waits and closes it.
+pub struct Store {
+    place: Place,
+    options: Options,
+    queue: Arc<Queue>,
+    shared: Arc<Shared>,
+    /// As the last life left it; the epoch is this life's.
+    opened: Meta,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the store in a folder, or makes it there, and gives every request that has not ended, oldest first: recovery decides about
+    /// them before anything new is admitted. Blocks. The time is in epoch milliseconds.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(folder: &Path, options: Options, now_ms: u64) -> Result<(Self, Vec<Request>), OpenError> {
+        let place = Place::new(folder);
+        let lock = Arc::new(open::enter(&place)?);
+        let opened = open::open(&place, options.busy_ms, now_ms, &options.fail_points)?;
+        let waiting = list::open(&opened.conn)?;
+        let ballast = Ballast::new(place.ballast(), options.ballast_bytes);
+        ballast.fill();
+        let queue = Arc::new(Queue::default());
+        let readers = Readers::new(place.file(), options.busy_ms);
+        let shared = Arc::new(Shared::new(readers, opened.meta.head_seq));
+        let writer = Writer {
+            place: place.clone(),
+            busy_ms: options.busy_ms,
+            queue: Arc::clone(&queue),
+            shared: Arc::clone(&shared),
+            fail_points: Arc::clone(&options.fail_points),
+            ballast,
+            conn: Some(opened.conn),
+            commit_no: opened.meta.commit_no,
+            held: Vec::new(),
+            retry_ms: limits::RETRY_FIRST_MS,
+        };
+        let writer = begin(writer, lock).map_err(schema::io)?;
+        let writer = Mutex::new(Some(writer));
+        Ok((Self { place, options, queue, shared, opened: opened.meta, writer }, waiting))
+    }
+
+    /// Registers a request: looked up and put in at once, so that of many with one id one is new. Refused while the store is in trouble.
+    pub fn register(&self, asked: Registration, reply: impl FnOnce(Result<Registered, StoreError>) + Send + 'static) {
+        let (request_id, prompt_id) = (asked.request_id.clone(), asked.prompt_id.clone());
+        let mut job = Job::refusable("register", move |turn| register::register(turn.conn, &asked), reply);
+        job.undo = Some(Box::new(move || {
+            let (request_id, prompt_id) = (request_id.clone(), prompt_id.clone());
+            let work = move |turn: &mut command::Turn<'_>| register::unregister(turn.conn, &request_id, &prompt_id);
+            Box::new(Job::lasting("unregister", work, |_| ()))
+        }));
+        self.queue.put(Box::new(job));
+    }
+
+    /// Lets something happen to a request: the machine decides in the writer's transaction, and what it decides is durable when the reply
+    /// comes. `Admitted`, `Dispatched` and `Cancel` are refused while the store is in trouble, everything else is kept until it is done.
+    pub fn apply(
+        &self,
+        request_id: RequestId,
+        input: Input,
+        at_ms: u64,
+        reply: impl FnOnce(Result<Applied, StoreError>) + Send + 'static,
+    ) {
+        let (keep, step) = (keep(&input), step_of(&input));
+        let line = apply::line(&request_id, &input, at_ms);
+        let work = move |turn: &mut command::Turn<'_>| apply::apply(turn, &request_id, &input, at_ms);
+        let mut job = Job::lasting(step, work, reply);
+        job.keep = keep;
+        job.line = line;
+        self.queue.put(Box::new(job));
+    }
+
+    /// Keeps an outcome before the ledger has it. The first one of a request stands; of a request that has ended none is kept.
+    pub fn stage(
+        &self,
+        request_id: RequestId,
+        stage: Stage,
+        reply: impl FnOnce(Result<Request, StoreError>) + Send + 'static,
+    ) {
+        let line = apply::stage_line(&request_id, &stage);
+        let work = move |turn: &mut command::Turn<'_>| apply::stage(turn.conn, &request_id, &stage);
+        let mut job = Job::lasting("stage", work, reply);
+        job.line = line;
+        self.queue.put(Box::new(job));
+    }
+
+    /// Notes an agent's process, before it gets its first prompt. Refused while the store is in trouble.
+    pub fn note_incarnation(
+        &self,
+        incarnation: Incarnation,
+        reply: impl FnOnce(Result<(), StoreError>) + Send + 'static,
+    ) {
+        let work = move |turn: &mut command::Turn<'_>| incarnation::note(turn.conn, &incarnation);
+        self.queue.put(Box::new(Job::refusable("incarnation", work, reply)));
+    }
+
+    /// Notes that an agent's process is gone, and why. The first word on it stands.
+    pub fn end_incarnation(
+        &self,
+        incarnation_id: String,
+        reason: String,
+        at_ms: u64,
+        reply: impl FnOnce(Result<(), StoreError>) + Send + 'static,
+    ) {
+        let work = move |turn: &mut command::Turn<'_>| incarnation::end(turn.conn, &incarnation_id, &reason, at_ms);
+        self.queue.put(Box::new(Job::lasting("incarnation_end", work, reply)));
+    }
+
+    /// Moves a named consumer forward, or makes it. Refused while the store is in trouble.
+    pub fn consumer(
+        &self,
+        ack: Acknowledgement,
+        at_ms: u64,
+        reply: impl FnOnce(Result<Consumer, StoreError>) + Send + 'static,
+    ) {
+        let work = move |turn: &mut command::Turn<'_>| consumer::acknowledge(turn.conn, &ack, at_ms);
+        self.queue.put(Box::new(Job::refusable("consumer", work, reply)));
+    }
+
+    /// What is known under an id.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn get(&self, request_id: &RequestId) -> Result<Option<Entry>, StoreError> {
+        self.read(|conn| list::get(conn, request_id))
+    }
+
+    /// A page of requests, the newest first.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn list(&self, list: &List) -> Result<Listed, StoreError> {
+        self.read(|conn| list::list(conn, list))
+    }
+
+    /// How many requests have not ended.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn open_requests(&self) -> Result<u64, StoreError> {
+        let count = "SELECT count(*) FROM request WHERE terminal_seq IS NULL";
+        self.read(|conn| Ok(conn.prepare_cached(count)?.query_row([], |row| row.get(0))?))
+    }
+
+    /// A page of the stream.
+    ///
+    /// # Errors
+    /// See [`PageError`].
+    pub fn events(&self, page: &Page) -> Result<Events, PageError> {
+        self.read(|conn| events::page(conn, page))
+    }
+
+    /// The event of a request that has ended, and its place.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn event_of(&self, request_id: &RequestId) -> Result<Option<(TerminalEvent, Cursor)>, StoreError> {
+        self.read(|conn| events::of_request(conn, request_id))
+    }
+
+    /// Which stream it is, how far it goes, and how the store is.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn head(&self) -> Result<Head, StoreError> {
+        let meta = self.read(Meta::read)?;
+        Ok(Head {
+            cursor: meta.cursor(meta.head_seq, &meta.head_chain),
+            head: meta.head_seq,
+            oldest: meta.pruned_through + 1,
+            pruned_through: meta.pruned_through,
+            tombstone_floor: meta.tombstone_floor,
+            trouble: self.shared.trouble(),
+            stream_id: meta.stream_id,
+        })
+    }
+
+    /// The highest number that was committed, without a look at the file.
+    #[must_use]
+    pub fn newest(&self) -> u64 {
+        self.shared.head()
+    }
+
+    /// What is wrong with the store, if anything: it takes no new requests then.
+    #[must_use]
+    pub fn trouble(&self) -> Option<StoreError> {
+        self.shared.trouble()
+    }
+
+    /// What came after a request's end.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn late(&self, request_id: &RequestId) -> Result<Vec<LateEvidence>, StoreError> {
+        self.read(|conn| late::read(conn, request_id))
+    }
+
+    /// The outcome of a request that was staged and has not become its end.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn staged(&self, request_id: &RequestId) -> Result<Option<Stage>, StoreError> {
+        self.read(|conn| late::staged(conn, request_id))
+    }
+
+    /// The agent's process with an id.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn incarnation(&self, incarnation_id: &str) -> Result<Option<Incarnation>, StoreError> {
+        self.read(|conn| incarnation::find(conn, incarnation_id))
+    }
+
+    /// All processes of which nobody has said that they are gone, oldest first.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn open_incarnations(&self) -> Result<Vec<Incarnation>, StoreError> {
+        self.read(incarnation::open)
+    }
+
+    /// All named consumers.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn consumers(&self) -> Result<Vec<Consumer>, StoreError> {
+        self.read(consumer::all)
+    }
+
+    /// Tells `listener` the newest number after each commit that has terminals, on the writer's thread. It is a hint to look: whoever waits
+    /// registers first, then reads, then waits, and misses nothing.
+    pub fn on_commit(&self, listener: Arc<dyn Fn(u64) + Send + Sync>) {
+        self.shared.listen(listener);
+    }
+
+    /// Looks whether everything holds that must. Reads the whole file. `is_recovered` says that no request waits to be decided about any
+    /// more.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn verify(&self, is_recovered: bool) -> Result<Report, StoreError> {
+        self.read(|conn| verify::look(conn, verify::Depth::Whole, is_recovered))
+    }
+
+    /// Which life of the daemon this is: one more than the last.
+    #[must_use]
+    pub fn daemon_epoch(&self) -> u64 {
+        self.opened.daemon_epoch
+    }
+
+    /// Whether the last life closed the store.
+    #[must_use]
+    pub fn was_clean(&self) -> bool {
+        self.opened.clean_shutdown
+    }
+
+    /// By how many milliseconds the clock stands before what the last life saw; 0 as it should be. Numbers decide order, never time.
+    #[must_use]
+    pub fn clock_behind_ms(&self, now_ms: u64) -> u64 {
+        self.opened.last_wall_ms.saturating_sub(now_ms)
+    }
+
+    /// Does what waits, notes that the end was a clean one, and closes the file. Blocks. Later calls are answered with `Closed`.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn close(&self, now_ms: u64) -> Result<(), StoreError> {
+        let (sender, receiver) = mpsc::channel();
+        let work = move |turn: &mut command::Turn<'_>| {
+            turn.conn.execute("UPDATE meta SET clean_shutdown = 1, last_wall_ms = max(last_wall_ms, ?1)", [now_ms])?;
+            Ok(())
+        };
+        let reply = move |outcome| {
+            let _ = sender.send(outcome);
+        };
+        self.queue.put(Box::new(Job::lasting("close", work, reply)));
+        self.end();
+        receiver.recv().unwrap_or(Err(StoreError::Closed))
+    }
+
+    fn read<T, E: From<StoreError>>(&self, look: impl FnOnce(&rusqlite::Connection) -> Result<T, E>) -> Result<T, E> {
+        let reader = self.shared.readers.take()?;
+        look(reader.conn()?)
+    }
+
+    fn end(&self) {
+        self.queue.close();
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The last one to let go may be a reply, on the writer's own thread.
+        if let Some(writer) = writer
+            && writer.thread().id() != std::thread::current().id()
+        {
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Starts the writer. It holds the lock until it has let go of the file.
+fn begin(writer: Writer, lock: Arc<File>) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("request-store".to_owned()).spawn(move || {
+        writer.run();
+        drop(lock);
+    })
+}
+
+/// What becomes of an input while the store cannot write.
+const fn keep(input: &Input) -> Keep {
+    match input {
+        // Nothing was sent, or the caller waits for the answer and can ask again.
+        Input::Admitted | Input::Dispatched { .. } | Input::Cancel => Keep::Refusable,
+        _ => Keep::Lasting,
+    }
+}
+
+/// The step that an input is, for the fail points.
+const fn step_of(input: &Input) -> &'static str {
+    match input {
+        Input::Admitted => "admitted",
+        Input::Refused => "refused",
+        Input::Dropped(_) => "dropped",
+        Input::Dispatched { .. } => "dispatched",
+        Input::Written => "written",
+        Input::WriteFailed { .. } => "write_failed",
+        Input::Bound { .. } => "bound",
+        Input::Mismatch { .. } => "mismatch",
+        Input::Settled(_) => "terminal",
+        Input::SessionEnded { .. } => "session_ended",
+        Input::AgentExited { .. } => "agent_exited",
+        Input::Cancel => "cancel",
+        Input::Deadline => "deadline",
+        Input::Recovered(_) => "recovered",
+    }
+}

@@ -1,0 +1,60 @@
+//! What came after an end. It changes nothing and is no event.
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::error::StoreError;
+use super::row;
+use crate::limits::LATE_MAX;
+use crate::{Late, LateKind, RequestId, Stage};
+
+/// A piece of late evidence, and when it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LateEvidence {
+    /// When, in epoch milliseconds.
+    pub at_ms: u64,
+    /// What.
+    pub late: Late,
+}
+
+/// Keeps a piece, unless there are enough.
+///
+/// # Errors
+/// See [`StoreError`].
+pub(super) fn note(conn: &Connection, request_id: &RequestId, late: &Late, at_ms: u64) -> Result<(), StoreError> {
+    conn.prepare_cached(
+        "INSERT INTO late_evidence (request_id, at, kind, payload) SELECT ?1, ?2, ?3, ?4 \
+         WHERE (SELECT count(*) FROM late_evidence WHERE request_id = ?1) < ?5",
+    )?
+    .execute((request_id.as_str(), at_ms, late.kind.as_str(), &late.payload, LATE_MAX))?;
+    Ok(())
+}
+
+/// All pieces of a request, oldest first.
+///
+/// # Errors
+/// See [`StoreError`].
+pub(super) fn read(conn: &Connection, request_id: &RequestId) -> Result<Vec<LateEvidence>, StoreError> {
+    let mut statement =
+        conn.prepare_cached("SELECT at, kind, payload FROM late_evidence WHERE request_id = ?1 ORDER BY id")?;
+    let mut rows = statement.query([request_id.as_str()])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let late = Late { kind: row::word(row, "kind", LateKind::parse)?, payload: row.get("payload")? };
+        found.push(LateEvidence { at_ms: row.get("at")?, late });
+    }
+    Ok(found)
+}
+
+/// The outcome that was staged and not made an end yet.
+///
+/// # Errors
+/// See [`StoreError`].
+pub(super) fn staged(conn: &Connection, request_id: &RequestId) -> Result<Option<Stage>, StoreError> {
+    let mut statement = conn.prepare_cached("SELECT outcome FROM outcome_stage WHERE request_id = ?1")?;
+    let text: Option<String> = statement.query_row([request_id.as_str()], |row| row.get(0)).optional()?;
+    let Some(text) = text else { return Ok(None) };
+    match serde_json::from_str(&text) {
+        Ok(stage) => Ok(Some(stage)),
+        Err(_) => Err(StoreError::Unreadable { column: "outcome", value: text }),
+    }
+}

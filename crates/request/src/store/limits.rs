@@ -1,0 +1,46 @@
+//! Every bound of the store, with its unit and its reason.
+
+/// Commands that wait for the writer and may be refused: a second's work at a slow disk's pace.
+pub(super) const WAITING_COMMANDS_MAX: usize = 1024;
+/// Commands that share a commit: enough for every client at once, few enough that the first does not wait for long.
+pub(super) const BATCH_COMMANDS_MAX: usize = 256;
+/// Bytes that the log keeps after a checkpoint (return requests, section 2.5).
+pub(super) const JOURNAL_BYTES_MAX: i64 = 64 * 1024 * 1024;
+/// Statements that a connection keeps prepared: all that there are.
+pub(super) const STATEMENTS_KEPT: usize = 64;
+/// Connections that read at once. Readers wait for one another rather than have the file opened without end.
+pub(super) const READERS_MAX: usize = 8;
+/// Milliseconds that a lock of another process is waited for (return requests, section 2.16).
+pub const BUSY_MS: u64 = 5_000;
+/// Milliseconds between two tries of what the disk refused: at first, and at most.
+pub(super) const RETRY_FIRST_MS: u64 = 50;
+pub(super) const RETRY_LAST_MS: u64 = 5_000;
+/// Bytes kept so that outcomes fit on a full disk (return requests, section 2.16).
+pub const BALLAST_BYTES: u64 = 8 * 1024 * 1024;
+/// Events of a page, at most (return requests, section 2.13).
+pub const PAGE_EVENTS_MAX: usize = 1_000;
+/// Bytes of a page after which no further event is put into it.
+pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
+/// Events that a filter passes over in one look, so that a filter that finds nothing holds nobody up.
+pub(super) const SCAN_EVENTS_MAX: usize = 10_000;
+/// Requests of a page of the list, at most.
+pub const LIST_MAX: usize = 1_000;
+/// Requests that are pruned in one transaction: a few milliseconds in which nothing else is written.
+pub(super) const PRUNE_STEP: usize = 200;
+/// Free pages that are given back in one transaction.
+pub(super) const VACUUM_STEP_PAGES: i64 = 256;
+/// Events whose chain is recomputed when the store is opened. All of them are when it is verified.
+pub(super) const CHAIN_LOOK: u64 = 1_000;
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+/// Milliseconds for which an ended request keeps its payload, and how many keep it whatever their age: whichever keeps more (return
+/// requests, section 2.15).
+pub const KEPT_MS: u64 = 30 * DAY_MS;
+/// See [`KEPT_MS`].
+pub const KEPT_REQUESTS: u64 = 100_000;
+/// Bytes of the file above which the oldest go earlier.
+pub const STORE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// Milliseconds for which the id of a pruned request is remembered.
+pub const TOMBSTONE_MS: u64 = 400 * DAY_MS;
+/// How many times the normal retention a protected consumer holds pruning back.
+pub const PROTECTION_TIMES: u64 = 4;

@@ -1,0 +1,146 @@
+//! How a store is opened: who may, what must hold, and what is done with a file of which it does not.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::connection::{self, SQLITE_VERSION_MIN};
+use super::error::StoreError;
+use super::meta::Meta;
+use super::place::{Place, is_remote};
+use super::schema::{self, Beginning, Header, STEPS, VERSION, io};
+use super::verify::{Depth, look};
+use crate::fail_points::FailPoints;
+
+/// Why there is no store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another daemon has it.
+    #[error("another daemon has the request store")]
+    Locked,
+    /// It lies on another machine's disk, where neither locks nor flushes can be relied on.
+    #[error("the request store is on a network file system")]
+    Remote,
+    /// A newer program made it. Nothing was touched.
+    #[error("the request store has version {found}, this program knows {known}")]
+    Newer {
+        /// The file's version.
+        found: i32,
+        /// The highest that this program knows.
+        known: i32,
+    },
+    /// What lies there is no request store. Nothing was touched.
+    #[error("the file is another program's")]
+    Foreign,
+    /// What lies there is not what was written. The files were put aside, now or earlier, and no empty store was made in their place:
+    /// that is for an operator to decide.
+    #[error("the request store is corrupt: {what}; its files are in {}", aside.display())]
+    Corrupt {
+        /// Where they are.
+        aside: PathBuf,
+        /// What does not hold.
+        what: String,
+    },
+    /// It was exported and lives elsewhere.
+    #[error("the request store was exported and is closed here")]
+    Exported,
+    /// The SQLite in this program is too old to be trusted with it.
+    #[error("SQLite {0} is older than 3.51.3")]
+    OldSqlite(&'static str),
+    /// Anything else.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// Makes the folder if need be and takes its lock.
+///
+/// # Errors
+/// See [`OpenError`].
+pub(super) fn enter(place: &Place) -> Result<File, OpenError> {
+    if rusqlite::version_number() < SQLITE_VERSION_MIN {
+        return Err(OpenError::OldSqlite(rusqlite::version()));
+    }
+    place.make().map_err(io)?;
+    if is_remote(place.folder()).map_err(io)? {
+        return Err(OpenError::Remote);
+    }
+    place.lock().map_err(io)?.ok_or(OpenError::Locked)
+}
+
+/// A checked file of this program's version, and what its row says.
+pub(super) struct Opened {
+    pub(super) conn: Connection,
+    /// As the last life left it; the epoch is this life's already.
+    pub(super) meta: Meta,
+}
+
+/// Opens the file, or makes it where there never was one. The lock is held.
+///
+/// # Errors
+/// See [`OpenError`].
+pub(super) fn open(
+    place: &Place,
+    busy_ms: u64,
+    now_ms: u64,
+    fail_points: &Arc<FailPoints>,
+) -> Result<Opened, OpenError> {
+    if let Some(aside) = place.aside().map_err(io)?.into_iter().next() {
+        place.finish(&aside).map_err(io)?;
+        return Err(OpenError::Corrupt { aside, what: "nobody has decided yet".to_owned() });
+    }
+    if !place.file().exists() {
+        schema::publish(place, schema::draft(place, &Beginning::fresh(now_ms))?)?;
+    }
+    if let Some(what) = examine(place, busy_ms)? {
+        let aside = place.set_aside(now_ms).map_err(io)?;
+        tracing::error!(%what, aside = %aside.display(), "the request store is corrupt; its files are put aside");
+        return Err(OpenError::Corrupt { aside, what });
+    }
+    let conn = connection::writing(&place.file(), busy_ms)?;
+    schema::migrate(&conn, place, &STEPS, now_ms, fail_points)?;
+    let mut meta = Meta::read(&conn)?;
+    if meta.closed_at.is_some() {
+        return Err(OpenError::Exported);
+    }
+    meta.daemon_epoch += 1;
+    meta.commit_no += 1;
+    conn.execute(
+        "UPDATE meta SET daemon_epoch = ?1, commit_no = ?2, clean_shutdown = 0, last_wall_ms = max(last_wall_ms, ?3)",
+        (meta.daemon_epoch, meta.commit_no, now_ms),
+    )?;
+    Ok(Opened { conn, meta })
+}
+
+/// What is wrong with the file, if anything. Changes no byte of it.
+///
+/// # Errors
+/// When it is not ours to judge.
+fn examine(place: &Place, busy_ms: u64) -> Result<Option<String>, OpenError> {
+    let newer = |found| OpenError::Newer { found, known: VERSION };
+    match schema::header(&place.file()).map_err(io)? {
+        Header::Foreign => return Err(OpenError::Foreign),
+        Header::Torn => return Ok(Some("the file has no header".to_owned())),
+        Header::Version(found) if found > VERSION => return Err(newer(found)),
+        Header::Version(_) => {}
+    }
+    let examined = connection::looking(&place.file(), busy_ms).map_err(StoreError::from).and_then(|conn| {
+        let version = schema::version(&conn)?;
+        let report = if version == VERSION { Some(look(&conn, Depth::Start, false)?) } else { None };
+        Ok((version, report))
+    });
+    match examined {
+        Ok((found, _)) if found > VERSION => Err(newer(found)),
+        Ok((_, report)) => Ok(report.and_then(|report| report.violations.into_iter().next())),
+        Err(StoreError::Corrupt(what) | StoreError::Refused(what)) => Ok(Some(what)),
+        Err(error) => Err(error.into()),
+    }
+}

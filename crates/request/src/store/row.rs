@@ -1,0 +1,196 @@
+//! A request as columns and back.
+
+use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
+
+use super::error::StoreError;
+use crate::{
+    ArmedCursor, Baseline, Code, Evidence, Hash, InputWritten, Options, Phase, Registration, Request, RequestId, State,
+};
+
+impl ToSql for Hash {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        self.0.as_slice().to_sql()
+    }
+}
+
+impl FromSql for Hash {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        <[u8; 32]>::column_result(value).map(Self)
+    }
+}
+
+/// All columns, by their names.
+const COLUMNS: &str = "request_id, owner, input_hash, hash_version, session_id, incarnation_id, prompt_id, state, phase, \
+    input_written, code, detail, rev, options, timeout_ms, deadline_at, prompt_hash, prompt_bytes, baseline_prompt_id, \
+    baseline_turn, armed_event_id, armed_tail, user_record_id, evidence, created_at, admitted_at, dispatched_at, \
+    submitted_at, bound_at, ended_at, stop_reason, final_message, final_bytes, final_sha256, final_truncated, terminal_seq";
+
+/// A select of whole rows with what follows `FROM request`.
+pub(super) fn select(rest: &str) -> String {
+    format!("SELECT {COLUMNS} FROM request {rest}")
+}
+
+/// The request with an id.
+///
+/// # Errors
+/// See [`StoreError`].
+pub(super) fn find(conn: &Connection, request_id: &str) -> Result<Option<Request>, StoreError> {
+    let mut statement = conn.prepare_cached(&select("WHERE request_id = ?1"))?;
+    statement.query_row([request_id], |row| Ok(read(row))).optional()?.transpose()
+}
+
+/// Reads the row that a select of [`select`] stands on.
+///
+/// # Errors
+/// When a word in it is not known.
+pub(super) fn read(row: &Row<'_>) -> Result<Request, StoreError> {
+    let registration = registration(row)?;
+    let armed_event: Option<u64> = row.get("armed_event_id")?;
+    let tail = row.get("armed_tail")?;
+    Ok(Request {
+        registration,
+        state: word(row, "state", State::parse)?,
+        phase: word(row, "phase", Phase::parse)?,
+        input_written: word(row, "input_written", InputWritten::parse)?,
+        code: maybe_word(row, "code", Code::parse)?,
+        detail: row.get("detail")?,
+        rev: row.get("rev")?,
+        armed: armed_event.map(|event_id| ArmedCursor { event_id, tail }),
+        user_record_id: row.get("user_record_id")?,
+        evidence: maybe_word(row, "evidence", Evidence::parse)?,
+        admitted_at: row.get("admitted_at")?,
+        dispatched_at: row.get("dispatched_at")?,
+        submitted_at: row.get("submitted_at")?,
+        bound_at: row.get("bound_at")?,
+        ended_at: row.get("ended_at")?,
+        stop_reason: row.get("stop_reason")?,
+        final_message: row.get("final_message")?,
+        final_bytes: row.get("final_bytes")?,
+        final_sha256: row.get("final_sha256")?,
+        final_truncated: row.get("final_truncated")?,
+        terminal_seq: row.get("terminal_seq")?,
+    })
+}
+
+fn registration(row: &Row<'_>) -> Result<Registration, StoreError> {
+    let options: String = row.get("options")?;
+    let options: Options = serde_json::from_str(&options)
+        .map_err(|_| StoreError::Unreadable { column: "options", value: options.clone() })?;
+    Ok(Registration {
+        request_id: word(row, "request_id", |text| RequestId::parse(text).ok())?,
+        owner: row.get("owner")?,
+        input_hash: row.get("input_hash")?,
+        hash_version: row.get("hash_version")?,
+        session_id: row.get("session_id")?,
+        incarnation_id: row.get("incarnation_id")?,
+        prompt_id: row.get("prompt_id")?,
+        options,
+        timeout_ms: row.get("timeout_ms")?,
+        deadline_at: row.get("deadline_at")?,
+        prompt_hash: row.get("prompt_hash")?,
+        prompt_bytes: row.get("prompt_bytes")?,
+        baseline: Baseline { prompt_id: row.get("baseline_prompt_id")?, turn: row.get("baseline_turn")? },
+        created_at: row.get("created_at")?,
+    })
+}
+
+/// A word of a closed set. One that is not known is an error and no default (return requests, section 2.15).
+///
+/// # Errors
+/// When it is not known.
+pub(super) fn word<T>(row: &Row<'_>, column: &'static str, parse: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
+    let text: String = row.get(column)?;
+    parse(&text).ok_or(StoreError::Unreadable { column, value: text })
+}
+
+/// The same where there may be none.
+///
+/// # Errors
+/// When it is not known.
+pub(super) fn maybe_word<T>(
+    row: &Row<'_>,
+    column: &'static str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, StoreError> {
+    let Some(text) = row.get::<_, Option<String>>(column)? else { return Ok(None) };
+    parse(&text).map(Some).ok_or(StoreError::Unreadable { column, value: text })
+}
+
+/// Puts a new row in.
+///
+/// # Errors
+/// See [`StoreError`].
+pub(super) fn insert(conn: &Connection, request: &Request) -> Result<(), StoreError> {
+    let asked = &request.registration;
+    let options = serde_json::to_string(&asked.options).map_err(|error| StoreError::Refused(error.to_string()))?;
+    let mut statement = conn.prepare_cached(
+        "INSERT INTO request (request_id, owner, input_hash, hash_version, session_id, prompt_id, state, phase, \
+            input_written, rev, options, timeout_ms, deadline_at, prompt_hash, prompt_bytes, baseline_turn, created_at, \
+            final_truncated) \
+         VALUES (:request_id, :owner, :input_hash, :hash_version, :session_id, :prompt_id, 'registered', 'registered', \
+            'no', 0, :options, :timeout_ms, :deadline_at, :prompt_hash, :prompt_bytes, 0, :created_at, 0)",
+    )?;
+    statement.execute(named_params! {
+        ":request_id": asked.request_id.as_str(),
+        ":owner": asked.owner,
+        ":input_hash": asked.input_hash,
+        ":hash_version": asked.hash_version,
+        ":session_id": asked.session_id,
+        ":prompt_id": asked.prompt_id,
+        ":options": options,
+        ":timeout_ms": asked.timeout_ms,
+        ":deadline_at": asked.deadline_at,
+        ":prompt_hash": asked.prompt_hash,
+        ":prompt_bytes": asked.prompt_bytes,
+        ":created_at": asked.created_at,
+    })?;
+    update(conn, request, 0)
+}
+
+/// Writes what may change, if the row is still the one with the revision `rev`.
+///
+/// # Errors
+/// See [`StoreError`]; also when the row is another one by now.
+pub(super) fn update(conn: &Connection, request: &Request, rev: u64) -> Result<(), StoreError> {
+    let asked = &request.registration;
+    let mut statement = conn.prepare_cached(
+        "UPDATE request SET incarnation_id = :incarnation_id, state = :state, phase = :phase, \
+            input_written = :input_written, code = :code, detail = :detail, rev = :rev, \
+            baseline_prompt_id = :baseline_prompt_id, baseline_turn = :baseline_turn, armed_event_id = :armed_event_id, \
+            armed_tail = :armed_tail, user_record_id = :user_record_id, evidence = :evidence, admitted_at = :admitted_at, \
+            dispatched_at = :dispatched_at, submitted_at = :submitted_at, bound_at = :bound_at, ended_at = :ended_at, \
+            stop_reason = :stop_reason, final_message = :final_message, final_bytes = :final_bytes, \
+            final_sha256 = :final_sha256, final_truncated = :final_truncated, terminal_seq = :terminal_seq \
+         WHERE request_id = :request_id AND rev = :was AND terminal_seq IS NULL",
+    )?;
+    let changed = statement.execute(named_params! {
+        ":incarnation_id": asked.incarnation_id,
+        ":state": request.state.as_str(),
+        ":phase": request.phase.as_str(),
+        ":input_written": request.input_written.as_str(),
+        ":code": request.code.as_ref().map(Code::as_str),
+        ":detail": request.detail,
+        ":rev": request.rev,
+        ":baseline_prompt_id": asked.baseline.prompt_id,
+        ":baseline_turn": asked.baseline.turn,
+        ":armed_event_id": request.armed.as_ref().map(|armed| armed.event_id),
+        ":armed_tail": request.armed.as_ref().and_then(|armed| armed.tail.as_deref()),
+        ":user_record_id": request.user_record_id,
+        ":evidence": request.evidence.map(Evidence::as_str),
+        ":admitted_at": request.admitted_at,
+        ":dispatched_at": request.dispatched_at,
+        ":submitted_at": request.submitted_at,
+        ":bound_at": request.bound_at,
+        ":ended_at": request.ended_at,
+        ":stop_reason": request.stop_reason,
+        ":final_message": request.final_message,
+        ":final_bytes": request.final_bytes,
+        ":final_sha256": request.final_sha256,
+        ":final_truncated": request.final_truncated,
+        ":terminal_seq": request.terminal_seq,
+        ":request_id": asked.request_id.as_str(),
+        ":was": rev,
+    })?;
+    if changed == 1 { Ok(()) } else { Err(StoreError::Refused("the request changed meanwhile".to_owned())) }
+}

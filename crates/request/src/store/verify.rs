@@ -1,0 +1,171 @@
+//! What must hold of every store, always (return requests, section 2.5).
+
+use rusqlite::Connection;
+
+use super::error::StoreError;
+use super::limits::CHAIN_LOOK;
+use super::meta::{Meta, link};
+use crate::Hash;
+
+/// How much is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// What a start can wait for: SQLite's quick check, the numbers, and the newest events.
+    Start,
+    /// Everything.
+    Whole,
+}
+
+/// What was looked at, and what does not hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Sentences, one for each thing that does not hold. None is a sound store.
+    pub violations: Vec<String>,
+    /// Requests that are kept.
+    pub requests: u64,
+    /// Events that are kept.
+    pub events: u64,
+    /// Ids that are remembered.
+    pub tombstones: u64,
+    /// The highest number.
+    pub head: u64,
+}
+
+/// Counts that must be 0, and what it means when one is not. Looked at in a whole look.
+const NEVER: [(&str, &str); 8] = [
+    (
+        "SELECT count(*) FROM request WHERE (terminal_seq IS NULL) != (state IN ('registered', 'submitted', 'bound'))",
+        "requests whose state and number contradict one another",
+    ),
+    (
+        "SELECT count(*) FROM terminal_event AS event LEFT JOIN request ON request.request_id = event.request_id \
+            AND request.terminal_seq = event.seq WHERE request.request_id IS NULL",
+        "events without their request",
+    ),
+    (
+        "SELECT count(*) FROM request LEFT JOIN terminal_event AS event ON event.seq = request.terminal_seq \
+            AND event.request_id = request.request_id WHERE request.terminal_seq IS NOT NULL AND event.seq IS NULL",
+        "ended requests without their event",
+    ),
+    (
+        "SELECT count(*) FROM request WHERE (final_message IS NOT NULL) != (state = 'completed')",
+        "final messages without completion, or the other way round",
+    ),
+    ("SELECT count(*) FROM request JOIN tombstone USING (request_id)", "ids that are both kept and pruned"),
+    (
+        "SELECT count(*) FROM outcome_stage JOIN request USING (request_id) WHERE terminal_seq IS NOT NULL",
+        "staged outcomes of ended requests",
+    ),
+    (
+        "SELECT count(*) FROM terminal_event WHERE coalesce(json_extract(payload, '$.terminal_event_sequence'), -1) != seq \
+            OR coalesce(json_extract(payload, '$.request_id'), '') != request_id",
+        "events whose body is another one's",
+    ),
+    ("SELECT count(*) FROM pragma_foreign_key_check", "rows that refer to nothing"),
+];
+
+/// Requests that are open although their agent's process is gone: only while a start is deciding about them.
+const UNDECIDED: &str = "SELECT count(*) FROM request JOIN incarnation USING (incarnation_id) \
+    WHERE terminal_seq IS NULL AND incarnation.ended_at IS NOT NULL";
+
+/// Looks.
+///
+/// # Errors
+/// When there is nothing to be read at all.
+pub(super) fn look(conn: &Connection, depth: Depth, is_recovered: bool) -> Result<Report, StoreError> {
+    let mut report = Report::default();
+    let check = match depth {
+        Depth::Start => "PRAGMA quick_check(10)",
+        Depth::Whole => "PRAGMA integrity_check(100)",
+    };
+    let look = conn.unchecked_transaction()?;
+    let mut statement = look.prepare(check)?;
+    for line in statement.query_map([], |row| row.get::<_, String>(0))? {
+        let line = line?;
+        if line != "ok" {
+            report.violations.push(line);
+        }
+    }
+    if !report.violations.is_empty() {
+        return Ok(report);
+    }
+    let meta = Meta::read(&look)?;
+    numbers(&look, &meta, &mut report)?;
+    chain(&look, &meta, depth, &mut report)?;
+    if depth == Depth::Whole {
+        for (count, sentence) in NEVER {
+            never(&look, count, sentence, &mut report)?;
+        }
+        if is_recovered {
+            never(&look, UNDECIDED, "open requests of an agent that is gone", &mut report)?;
+        }
+    }
+    Ok(report)
+}
+
+fn never(conn: &Connection, count: &str, sentence: &str, report: &mut Report) -> Result<(), StoreError> {
+    let found: u64 = conn.query_row(count, [], |row| row.get(0))?;
+    if found > 0 {
+        report.violations.push(format!("{found} {sentence}"));
+    }
+    Ok(())
+}
+
+/// The head is the highest event, and between it and what was pruned there is every number once.
+fn numbers(conn: &Connection, meta: &Meta, report: &mut Report) -> Result<(), StoreError> {
+    let count = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, u64>(0));
+    report.head = meta.head_seq;
+    report.requests = count("SELECT count(*) FROM request")?;
+    report.events = count("SELECT count(*) FROM terminal_event")?;
+    report.tombstones = count("SELECT count(*) FROM tombstone")?;
+    let ended = count("SELECT count(terminal_seq) FROM request")?;
+    let highest: Option<u64> = conn.query_row("SELECT max(seq) FROM terminal_event", [], |row| row.get(0))?;
+    let lowest: Option<u64> = conn.query_row("SELECT min(seq) FROM terminal_event", [], |row| row.get(0))?;
+    if highest.unwrap_or(meta.pruned_through) != meta.head_seq {
+        report.violations.push(format!("the head is {}, the highest event {highest:?}", meta.head_seq));
+    }
+    if lowest.is_some_and(|lowest| lowest != meta.pruned_through + 1) {
+        report.violations.push(format!("pruned through {}, the lowest event {lowest:?}", meta.pruned_through));
+    }
+    if report.events != meta.head_seq.saturating_sub(meta.pruned_through) {
+        report
+            .violations
+            .push(format!("{} events between {} and {}", report.events, meta.pruned_through, meta.head_seq));
+    }
+    if ended != report.events {
+        report.violations.push(format!("{ended} ended requests and {} events", report.events));
+    }
+    Ok(())
+}
+
+/// The chain recomputes, from the event before the first one looked at to the head.
+fn chain(conn: &Connection, meta: &Meta, depth: Depth, report: &mut Report) -> Result<(), StoreError> {
+    let first = match depth {
+        Depth::Start => meta.head_seq.saturating_sub(CHAIN_LOOK).max(meta.pruned_through),
+        Depth::Whole => meta.pruned_through,
+    };
+    let mut before: Hash = if first == meta.pruned_through {
+        meta.pruned_chain
+    } else {
+        let chain = conn.query_row("SELECT chain FROM terminal_event WHERE seq = ?1", [first], |row| row.get(0));
+        match chain {
+            Err(rusqlite::Error::QueryReturnedNoRows) => return Ok(()),
+            chain => chain?,
+        }
+    };
+    let mut statement = conn.prepare("SELECT seq, payload, chain FROM terminal_event WHERE seq > ?1 ORDER BY seq")?;
+    let mut rows = statement.query([first])?;
+    while let Some(row) = rows.next()? {
+        let here: Hash = row.get("chain")?;
+        if link(&before, row.get_ref("payload")?.as_str().map_err(rusqlite::Error::from)?) != here {
+            let seq: u64 = row.get("seq")?;
+            report.violations.push(format!("the chain breaks at {seq}"));
+            return Ok(());
+        }
+        before = here;
+    }
+    if before != meta.head_chain {
+        report.violations.push("the chain does not end at the head".to_owned());
+    }
+    Ok(())
+}

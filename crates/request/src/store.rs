@@ -97,7 +97,6 @@ pub struct Head {
 /// An open store. Dropping it does what waits and closes it.
 pub struct Store {
     place: Place,
-    options: Options,
     queue: Arc<Queue>,
     shared: Arc<Shared>,
     /// As the last life left it; the epoch is this life's.
@@ -141,7 +140,7 @@ impl Store {
         };
         let writer = begin(writer, lock).map_err(schema::io)?;
         let writer = Mutex::new(Some(writer));
-        Ok((Self { place, options, queue, shared, opened: opened.meta, writer }, waiting))
+        Ok((Self { place, queue, shared, opened: opened.meta, writer }, waiting))
     }
 
     /// Registers a request: looked up and put in at once, so that of many with one id one is new. Refused while the store is in trouble.

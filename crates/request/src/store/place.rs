@@ -126,17 +126,6 @@ impl Place {
         Ok(found)
     }
 
-    /// Keeps what was set aside, now that it is decided about, under another name.
-    ///
-    /// # Errors
-    /// When it cannot be renamed.
-    pub(super) fn decide(&self, aside: &Path) -> io::Result<()> {
-        let Some(name) = aside.file_name() else { return Ok(()) };
-        let kept = name.to_string_lossy().replacen("aside-", "kept-", 1);
-        std::fs::rename(aside, self.folder.join(kept))?;
-        flush_folder(&self.folder)
-    }
-
     /// A new folder for files that are kept, named after the time, and after nothing else that is there already.
     fn fresh(&self, word: &str, now_ms: u64) -> io::Result<PathBuf> {
         for number in 0.. {

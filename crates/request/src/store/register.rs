@@ -63,7 +63,7 @@ pub(super) fn register(conn: &Connection, asked: &Registration) -> Result<Regist
     if let Some(tombstone) = tombstone(conn, asked.request_id.as_str())? {
         let (input_hash, hash_version) = (tombstone.input_hash, tombstone.hash_version);
         let same = Same { owner: &tombstone.owner, input_hash, hash_version };
-        return Ok(same.judge(asked).unwrap_or_else(|| Registered::Tombstone(tombstone)));
+        return Ok(same.judge(asked).unwrap_or(Registered::Tombstone(tombstone)));
     }
     let floor: u64 = conn.prepare_cached("SELECT tombstone_floor FROM meta")?.query_row([], |row| row.get(0))?;
     if asked.request_id.born_ms().is_some_and(|born| born < floor) {

@@ -136,6 +136,9 @@ fn text(mut bytes: Vec<u8>, is_cut: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::os::fd::AsFd;
+
     use super::*;
 
     #[test]
@@ -150,5 +153,29 @@ mod tests {
         ] {
             assert_eq!(text(bytes.to_vec(), is_cut), expected, "{bytes:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn an_end_reads_no_further_than_what_is_kept() {
+        let (mut sender, output) = pipe::pipe().unwrap();
+        let mut rest = std::fs::File::from(output.as_fd().try_clone_to_owned().unwrap());
+        let mut command = Command {
+            pid: None,
+            status: None,
+            output: Some(output),
+            chunk: vec![0; 1_000].into(),
+            kept: vec![b'k'; COMMAND_OUTPUT_BYTES_MAX - 10],
+            is_cut: false,
+            is_aborted: false,
+            mark: Vec::new(),
+        };
+        tokio::io::AsyncWriteExt::write_all(&mut sender, &[b's'; 5_000]).await.unwrap();
+        command.output.as_mut().unwrap().readable().await.unwrap();
+        let ended = command.end();
+        drop(sender);
+        assert_eq!((ended.output.len(), ended.is_cut), (COMMAND_OUTPUT_BYTES_MAX, true));
+        let mut unread = Vec::new();
+        rest.read_to_end(&mut unread).unwrap();
+        assert_eq!(unread.len(), 4_000, "what goes on for ever is not followed");
     }
 }

@@ -113,6 +113,7 @@ mod tests {
         assert!(room.probe());
         // As a full disk does.
         room.with_file(|_| Err(io::ErrorKind::StorageFull.into())).unwrap_err();
+        room.with_file(|_| Ok(())).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), PROBE_BYTES as u64);
         room.give_up();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);

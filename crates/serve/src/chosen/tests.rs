@@ -144,7 +144,8 @@ fn a_claim_whose_owner_cannot_be_written_down_is_taken_back() {
     let mut world = World::new();
     let owners = world.layout().prompt_id_owners();
     std::fs::create_dir_all(owners.parent().unwrap()).unwrap();
-    std::fs::write(&owners, "in the way").unwrap();
+    // Nothing is to be read there, and nothing can be written.
+    std::os::unix::fs::symlink("nowhere", &owners).unwrap();
     assert_eq!(world.ask("a", "x", receipt(1)), "unwritable");
     std::fs::remove_file(&owners).unwrap();
     world.cut_transcript();

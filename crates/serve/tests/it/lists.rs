@@ -129,20 +129,34 @@ async fn the_archive_has_a_list_of_its_own() {
     assert_eq!(ids(&list(&daemon, "?archiveState=active").await)[1..], ["here"]);
 }
 
+/// Keeps a session whose last record names it so.
+fn keep_named(daemon: &Daemon, session: &str, name: Value) {
+    keep(daemon, session, "/ws", 1);
+    let title = json!({
+        "uuid": "t", "parentUuid": "u", "sessionId": session, "type": "system", "subtype": "custom_title", "cwd": "/ws",
+        "timestamp": "2026-11-29T18:33:41.001Z", "systemPayload": name,
+    });
+    let path = daemon.chats().join(format!("{session}.jsonl"));
+    std::fs::write(&path, std::fs::read_to_string(&path).unwrap() + &title.to_string() + "\n").unwrap();
+}
+
 #[tokio::test]
 async fn a_session_is_called_what_it_was_named_last_else_by_its_first_prompt() {
     let daemon = Daemon::start().await;
-    keep(&daemon, "s", "/ws", 1);
-    let title = json!({
-        "uuid": "t", "parentUuid": "u", "sessionId": "s", "type": "system", "subtype": "custom_title", "cwd": "/ws",
-        "timestamp": "2026-11-29T18:33:41.001Z", "systemPayload": { "customTitle": "Named", "titleSource": "manual" },
-    });
-    let path = daemon.chats().join("s.jsonl");
-    std::fs::write(&path, std::fs::read_to_string(&path).unwrap() + &title.to_string() + "\n").unwrap();
+    keep_named(&daemon, "s", json!({ "customTitle": "Named", "titleSource": "manual" }));
     let named = |list: &Value| (list["sessions"][0]["displayName"].clone(), list["sessions"][0]["titleSource"].clone());
     assert_eq!(named(&list(&daemon, "").await), (json!("Named"), json!("manual")));
     assert_eq!(daemon.post("/session/s/load", json!({})).await.status, 200);
     assert_eq!(named(&list(&daemon, "").await), (json!("Named"), json!("manual")));
+    let status = daemon.get("/session/s/status").await.json();
+    assert_eq!((&status["displayName"], &status["titleSource"]), (&json!("Named"), &json!("manual")));
+}
+
+#[tokio::test]
+async fn a_name_of_which_nobody_says_who_gave_it_is_a_persons_when_its_session_is_brought_back() {
+    let daemon = Daemon::start().await;
+    keep_named(&daemon, "s", json!({ "customTitle": "Named" }));
+    assert_eq!(daemon.post("/session/s/load", json!({})).await.status, 200);
     let status = daemon.get("/session/s/status").await.json();
     assert_eq!((&status["displayName"], &status["titleSource"]), (&json!("Named"), &json!("manual")));
 }

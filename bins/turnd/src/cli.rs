@@ -1,12 +1,16 @@
 //! What can be typed: every command, flag and help text.
 
+mod request;
 mod serve;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-pub(crate) use serve::{AccessArgs, LimitArgs, PermissionArgs, PermissionPolicy, RateArgs, ServeArgs};
+pub(crate) use request::{
+    AckArgs, CancelArgs, DaemonArgs, GetArgs, ListArgs, RequestArgs, RequestCommand, SendArgs, WaitArgs, WatchArgs,
+};
+pub(crate) use serve::{AccessArgs, Hidden, LimitArgs, PermissionArgs, PermissionPolicy, RateArgs, ServeArgs};
 
 /// Puts any coding agent that speaks ACP behind HTTP, and never loses track of what became of a prompt.
 ///
@@ -22,6 +26,7 @@ First steps:
   turnd demo                      the whole story in ten seconds, with a kill -9 in the middle
   turnd serve                     the daemon, with the built-in agent, on http://127.0.0.1:4170
   turnd serve --agent qwen        the daemon, with qwen-code as the agent
+  turnd send SESSION \"hello\"      a prompt to an open session of that daemon
   turnd explain SESSION           why a prompt's outcome is known, or is not"
 )]
 pub(crate) struct Cli {
@@ -29,6 +34,13 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) log: LogArgs,
+}
+
+impl Cli {
+    /// The definitions as they are parsed, completed and printed: with what other crates know of their part.
+    pub(crate) fn definitions() -> clap::Command {
+        Self::command().mut_subcommand("agent", |agent| agent.after_help(crate::commands::agent::scripts_help()))
+    }
 }
 
 /// How the program logs. Logs go to stderr, results to stdout.
@@ -56,10 +68,18 @@ pub(crate) enum Command {
     Serve(Box<ServeArgs>),
     /// Watch three prompts live through a kill -9 of the daemon
     Demo(DemoArgs),
+    /// Send a prompt to a session; with --return-final its answer is kept, and told in order
+    Send(SendArgs),
+    /// Look at durable requests, wait for them, cancel them, and follow what becomes of them
+    Request(RequestArgs),
     /// Say why each open prompt of a session, or of all below a folder, is or is not resolvable
     Explain(ExplainArgs),
     /// Run the built-in scripted agent on stdin and stdout
     Agent(AgentArgs),
+    /// Print what makes a shell complete this program's commands and flags
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each command into a folder
+    Man(ManArgs),
     /// Internal: stand between the daemon and one agent
     #[command(hide = true)]
     Host(HostArgs),
@@ -137,6 +157,36 @@ pub(crate) struct AgentArgs {
     /// How long an answer comes after the last word: a real agent's is never instant, and clients may depend on that
     #[arg(long, default_value_t = 20, value_name = "MS")]
     pub(crate) answer_after_ms: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  turnd completions bash > ~/.local/share/bash-completion/completions/turnd
+  turnd completions fish > ~/.config/fish/completions/turnd.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: CompletedShell,
+}
+
+/// The shells that are written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompletedShell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  turnd man | man -l -
+  turnd man ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// Where one page a command goes; the folder is made if need be
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -1,73 +1,128 @@
-//! A small HTTP client for the commands that talk to a daemon: one connection a request, and event streams.
+//! A small HTTP client for the commands that talk to a daemon: one connection a request, so that no request depends on what became of
+//! the one before it.
 
-use std::net::SocketAddr;
+mod asking;
+mod backoff;
+mod connection;
+mod endpoint;
+mod error;
+mod events;
+mod lines;
 
-use bytes::{Buf, Bytes, BytesMut};
-use http_body_util::{BodyExt, Full};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
+use hyper::http::request::Builder;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
-use serde_json::Value;
-use tokio::net::TcpStream;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsConnector;
 
-/// Why a request has no answer.
-#[derive(Debug)]
-pub(crate) enum ClientError {
-    /// Nobody listens, or the connection broke.
-    Connection(std::io::Error),
-    /// The peer does not speak HTTP, or hung up in the middle.
-    Http(hyper::Error),
-    /// The answer is not what this client asked for.
-    Answer(String),
+pub(crate) use asking::Asked;
+pub(crate) use backoff::{Backoff, dice};
+pub(crate) use endpoint::{Endpoint, segment};
+pub(crate) use error::ClientError;
+pub(crate) use events::Events;
+pub(crate) use lines::Lines;
+
+/// The longest answer that is read: a page of a thousand final messages of a mebibyte is cut by the daemon long before.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// How long a daemon may take for what it does at once: it has a disk to flush and an agent's input to fill.
+pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+/// The longest wait between two tries that a daemon can ask for.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
+
+/// One daemon. Owns the connections it opened: dropping it ends them.
+pub(crate) struct Client {
+    endpoint: Endpoint,
+    authorization: Option<HeaderValue>,
+    tls: Option<TlsConnector>,
+    connections: JoinSet<()>,
 }
 
-impl std::fmt::Display for ClientError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Connection(error) => write!(f, "cannot reach the daemon: {error}"),
-            Self::Http(error) => write!(f, "the exchange with the daemon broke off: {error}"),
-            Self::Answer(text) => write!(f, "unexpected answer: {text}"),
+/// A whole answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// How long the daemon wants to be left alone, where it said so.
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    /// An answer that the daemon would have given, had it been asked.
+    pub(crate) fn made(status: u16, code: &str, error: &str) -> Self {
+        let body = Bytes::from(json!({"code": code, "error": error}).to_string());
+        Self { status, retry_after: None, body }
+    }
+
+    /// The body; null where it is no JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+
+    pub(crate) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// Whether the daemon, or a proxy in front of it, says that the same request may do better in a moment. A request must bear being
+    /// sent twice to be sent again: behind a proxy's 502 and 504 nobody knows what became of it.
+    pub(crate) fn asks_again(&self) -> bool {
+        match self.status {
+            502 | 504 => true,
+            503 => {
+                self.retry_after.is_some() || matches!(self.json()["code"].as_str(), Some("draining" | "store_busy"))
+            }
+            _ => false,
         }
     }
 }
 
-impl std::error::Error for ClientError {}
-
-impl From<std::io::Error> for ClientError {
-    fn from(error: std::io::Error) -> Self {
-        Self::Connection(error)
-    }
-}
-
-impl From<hyper::Error> for ClientError {
-    fn from(error: hyper::Error) -> Self {
-        Self::Http(error)
-    }
-}
-
-/// One daemon, by address. Owns the connections it opened: dropping it ends them.
-pub(crate) struct Client {
-    address: SocketAddr,
-    connections: JoinSet<()>,
+/// What opening a stream of lines comes to.
+pub(crate) enum Opened {
+    Lines(Lines),
+    /// The daemon has something else to say.
+    Answer(Answer),
 }
 
 impl Client {
-    pub(crate) fn new(address: SocketAddr) -> Self {
-        Self { address, connections: JoinSet::new() }
+    /// # Errors
+    /// When no header can carry the token, or there is no certificate to judge a server by.
+    pub(crate) fn new(endpoint: Endpoint, token: Option<&str>) -> Result<Self, ClientError> {
+        let authorization = token.map(bearer).transpose()?;
+        let tls = endpoint.is_https.then(connection::tls).transpose()?;
+        Ok(Self { endpoint, authorization, tls, connections: JoinSet::new() })
     }
 
-    /// Sends one request and reads the whole answer; a body that is not JSON reads as null.
+    /// Sends one request and reads the whole answer.
     pub(crate) async fn call(
         &mut self,
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<(u16, Value), ClientError> {
-        let response = self.send(method, path, body).await?;
-        let status = response.status().as_u16();
-        let bytes = response.into_body().collect().await?.to_bytes();
-        Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
+    ) -> Result<Answer, ClientError> {
+        self.call_within(ANSWER_LIMIT, method, path, body).await
+    }
+
+    /// The same for an answer that may take its time.
+    pub(crate) async fn call_within(
+        &mut self,
+        limit: Duration,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer, ClientError> {
+        let whole = async {
+            let response = self.send(method, path, body).await?;
+            whole(response).await
+        };
+        tokio::time::timeout(limit, whole).await.map_err(|_| ClientError::Silent(limit))?
     }
 
     /// As [`Self::call`], but any status other than the required one is an error that carries the answer.
@@ -78,27 +133,38 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, ClientError> {
-        let (got, answer) = self.call(method.clone(), path, body).await?;
+        let answer = self.call(method.clone(), path, body).await?;
+        let (got, json) = (answer.status, answer.json());
         if got == status {
-            Ok(answer)
+            Ok(json)
         } else {
-            Err(ClientError::Answer(format!("{method} {path} answered {got} {answer}")))
+            Err(ClientError::Answer(format!("{method} {path} answered {got} {json}")))
         }
     }
 
     /// Opens a session's event stream behind the event with the id `after`.
     pub(crate) async fn events(&mut self, session_id: &str, after: u64) -> Result<Events, ClientError> {
-        let path = format!("/session/{session_id}/events");
-        let request = Request::builder()
-            .method(Method::GET)
-            .uri(path)
+        let request = Request::get(self.endpoint.target(&format!("/session/{}/events", segment(session_id))))
             .header("accept", "text/event-stream")
             .header("last-event-id", after.to_string());
         let response = self.exchange(request, Bytes::new()).await?;
         if response.status() != 200 {
             return Err(ClientError::Answer(format!("the event stream answered {}", response.status())));
         }
-        Ok(Events { body: response.into_body(), buffer: BytesMut::new() })
+        Ok(Events::of(response.into_body()))
+    }
+
+    /// Opens a stream that tells one JSON object a line.
+    pub(crate) async fn lines(&mut self, path: &str) -> Result<Opened, ClientError> {
+        let opening = async {
+            let request = Request::get(self.endpoint.target(path)).header("accept", "application/x-ndjson");
+            let response = self.exchange(request, Bytes::new()).await?;
+            if response.status() != 200 {
+                return whole(response).await.map(Opened::Answer);
+            }
+            Ok(Opened::Lines(Lines::of(response.into_body())))
+        };
+        tokio::time::timeout(ANSWER_LIMIT, opening).await.map_err(|_| ClientError::Silent(ANSWER_LIMIT))?
     }
 
     async fn send(
@@ -107,7 +173,7 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Response<Incoming>, ClientError> {
-        let mut request = Request::builder().method(method).uri(path);
+        let mut request = Request::builder().method(method).uri(self.endpoint.target(path));
         let bytes = body.map(|value| Bytes::from(value.to_string())).unwrap_or_default();
         if !bytes.is_empty() {
             request = request.header("content-type", "application/json");
@@ -115,65 +181,76 @@ impl Client {
         self.exchange(request, bytes).await
     }
 
-    async fn exchange(
-        &mut self,
-        request: hyper::http::request::Builder,
-        body: Bytes,
-    ) -> Result<Response<Incoming>, ClientError> {
-        let stream = TcpStream::connect(self.address).await?;
+    async fn exchange(&mut self, request: Builder, body: Bytes) -> Result<Response<Incoming>, ClientError> {
+        let mut request = request
+            .header("host", &self.endpoint.authority)
+            .body(Full::new(body))
+            .map_err(|error| ClientError::Request(error.to_string()))?;
+        if let Some(authorization) = &self.authorization {
+            request.headers_mut().insert(AUTHORIZATION, authorization.clone());
+        }
+        let stream = connection::open(&self.endpoint, self.tls.as_ref()).await?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         // The connection drives itself; its errors surface in the request that uses it.
         self.connections.spawn(async move { drop(connection.await) });
         while self.connections.try_join_next().is_some() {}
-        let request = request
-            .header("host", self.address.to_string())
-            .body(Full::new(body))
-            .map_err(|error| ClientError::Answer(error.to_string()))?;
         Ok(sender.send_request(request).await?)
     }
 }
 
-/// One open event stream.
-pub(crate) struct Events {
-    body: Incoming,
-    buffer: BytesMut,
+/// Reads an answer to its end.
+async fn whole(response: Response<Incoming>) -> Result<Answer, ClientError> {
+    let status = response.status().as_u16();
+    let seconds = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| match error.downcast::<hyper::Error>() {
+        Ok(error) => ClientError::Lost(*error),
+        Err(error) => ClientError::Answer(error.to_string()),
+    })?;
+    let retry_after = seconds.map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
+    Ok(Answer { status, retry_after, body: body.to_bytes() })
 }
 
-impl Events {
-    /// The next event's envelope, or nothing when the stream ended, be it in order or by a cut.
-    pub(crate) async fn next(&mut self) -> Option<Value> {
-        loop {
-            while let Some(frame) = take_frame(&mut self.buffer) {
-                if let Some(envelope) = frame.lines().find_map(|line| line.strip_prefix("data: ")) {
-                    return serde_json::from_str(envelope).ok();
-                }
-            }
-            let frame = self.body.frame().await?.ok()?;
-            if let Some(data) = frame.data_ref() {
-                self.buffer.extend_from_slice(data);
-            }
-        }
-    }
-}
-
-/// Takes the text up to the first blank line, if one has arrived.
-fn take_frame(buffer: &mut BytesMut) -> Option<String> {
-    let end = buffer.windows(2).position(|pair| pair == b"\n\n")?;
-    let frame = buffer.split_to(end);
-    buffer.advance(2);
-    Some(String::from_utf8_lossy(&frame).into_owned())
+/// The header that carries the token, which no debug output shows.
+fn bearer(token: &str) -> Result<HeaderValue, ClientError> {
+    let mut value = HeaderValue::try_from(format!("Bearer {token}"))
+        .map_err(|_| ClientError::Request("the token holds characters that no header can carry".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn answer(status: u16, retry_after: Option<u64>, body: &'static str) -> Answer {
+        Answer { status, retry_after: retry_after.map(Duration::from_secs), body: Bytes::from(body) }
+    }
+
     #[test]
-    fn a_frame_is_taken_only_when_its_blank_line_has_arrived() {
-        let mut buffer = BytesMut::from("event: x\ndata: {}\n");
-        assert_eq!(take_frame(&mut buffer), None);
-        buffer.extend_from_slice(b"\nretry");
-        assert_eq!(take_frame(&mut buffer).as_deref(), Some("event: x\ndata: {}"));
-        assert_eq!(&buffer[..], b"retry");
+    fn only_an_answer_that_says_so_asks_for_the_same_request_again() {
+        for (answer, expected) in [
+            (answer(503, Some(5), r#"{"code":"too_many_subscribers"}"#), true),
+            (answer(503, None, r#"{"code":"draining"}"#), true),
+            (answer(503, None, r#"{"code":"store_busy"}"#), true),
+            (answer(503, None, r#"{"code":"store_corrupt"}"#), false),
+            (answer(502, None, "<html>"), true),
+            (answer(504, None, ""), true),
+            (answer(500, Some(1), "{}"), false),
+            (answer(507, Some(5), r#"{"code":"storage_full"}"#), false),
+            (answer(429, Some(5), "{}"), false),
+            (answer(409, Some(5), r#"{"code":"busy"}"#), false),
+            (answer(200, Some(5), "{}"), false),
+        ] {
+            assert_eq!(answer.asks_again(), expected, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_never_shown() {
+        let header = bearer("s3cret").unwrap();
+        assert!(!format!("{header:?}").contains("s3cret"));
+        let refused = bearer("s3cret\nx: y").unwrap_err();
+        assert!(!format!("{refused} {refused:?}").contains("s3cret"));
     }
 }

@@ -80,7 +80,7 @@ async fn play(store: &Path, workspace: &Path) -> Result<(), DemoError> {
     line("turnd demo: three prompts, one kill -9, and no outcome made up\n")?;
     let daemon = Daemon::start(store, workspace).await?;
     line(format_args!("the daemon runs: pid {} on http://{}", daemon.pid(), daemon.address))?;
-    let mut client = Client::new(daemon.address);
+    let mut client = Client::new(daemon.address.into(), None)?;
     let session = client.require(200, Method::POST, "/session", Some(&json!({}))).await?;
     let session_id = text(&session, "sessionId");
     line(format_args!("a session is open: {session_id}\n"))?;
@@ -96,14 +96,14 @@ async fn play(store: &Path, workspace: &Path) -> Result<(), DemoError> {
     let daemon = Daemon::start(store, workspace).await?;
     line(format_args!("the daemon is started again: pid {} on http://{}", daemon.pid(), daemon.address))?;
     line("the session is loaded; its host let the running turn end and wrote it down\n")?;
-    let mut client = Client::new(daemon.address);
+    let mut client = Client::new(daemon.address.into(), None)?;
     let loaded = client.require(200, Method::POST, &format!("/session/{session_id}/load"), Some(&json!({}))).await?;
     let withheld = commands::explain::withheld(store, workspace, &session_id);
     for (number, (prompt_id, prompt)) in admitted.iter().zip(PROMPTS).enumerate() {
         let path = format!("/session/{session_id}/turns/{prompt_id}");
-        let (status, turn) = client.call(Method::GET, &path, None).await?;
-        let turn = (status == 200).then_some(&turn);
-        Outcome { number: number + 1, prompt, prompt_id, turn, loaded: &loaded, withheld }.tell()?;
+        let answer = client.call(Method::GET, &path, None).await?;
+        let turn = (answer.status == 200).then(|| answer.json());
+        Outcome { number: number + 1, prompt, prompt_id, turn: turn.as_ref(), loaded: &loaded, withheld }.tell()?;
     }
     client.require(204, Method::DELETE, &format!("/session/{session_id}"), None).await?;
     daemon.kill().await

@@ -5,6 +5,7 @@ mod cli;
 mod client;
 mod commands;
 mod demo;
+mod exit;
 mod output;
 mod store;
 
@@ -12,17 +13,17 @@ use std::fmt::Display;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 use tokio::runtime::{Builder, Runtime};
 
 use cli::{Cli, Command, LogArgs, LogFormat};
+use exit::{Exit, Failure};
 
 /// Threads that serve requests: the daemon waits far more than it computes, and idle threads cost memory.
 const SERVE_THREADS: usize = 2;
 
 fn main() -> ExitCode {
-    let command = Cli::command().mut_subcommand("agent", |agent| agent.after_help(commands::agent::scripts_help()));
-    let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
+    let cli = Cli::from_arg_matches(&Cli::definitions().get_matches()).unwrap_or_else(|error| error.exit());
     log_to_stderr(&cli.log);
     match cli.command {
         Command::Serve(args) => on(Builder::new_multi_thread().worker_threads(SERVE_THREADS), |runtime| {
@@ -37,6 +38,14 @@ fn main() -> ExitCode {
         Command::Demo(args) => {
             on(&mut Builder::new_current_thread(), |runtime| ended(runtime.block_on(demo::run(&args))))
         }
+        Command::Send(args) => {
+            on(&mut Builder::new_current_thread(), |runtime| told(runtime.block_on(commands::send::run(args))))
+        }
+        Command::Request(args) => {
+            on(&mut Builder::new_current_thread(), |runtime| told(runtime.block_on(commands::request::run(args))))
+        }
+        Command::Completions(args) => told(commands::completions::run(&args)),
+        Command::Man(args) => told(commands::man::run(&args)),
         Command::Explain(args) => commands::explain::run(args),
         Command::Agent(args) => {
             on(&mut Builder::new_current_thread(), |runtime| ended(runtime.block_on(commands::agent::run(&args))))
@@ -63,6 +72,17 @@ fn on(builder: &mut Builder, run: impl FnOnce(&Runtime) -> ExitCode) -> ExitCode
 
 fn ended<E: Display>(result: Result<(), E>) -> ExitCode {
     result.map_or_else(failed, |()| ExitCode::SUCCESS)
+}
+
+/// One line on stderr and a status for what went wrong.
+fn told(result: Result<Exit, Failure>) -> ExitCode {
+    let exit = result.unwrap_or_else(|failure| {
+        if let Some(text) = failure.text {
+            output::complain(format_args!("turnd: {text}"));
+        }
+        failure.exit
+    });
+    exit.into()
 }
 
 fn failed(error: impl Display) -> ExitCode {

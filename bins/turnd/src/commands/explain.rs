@@ -146,7 +146,7 @@ fn complain(text: &str) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place of this program that reads the clock")]
-fn now_ms() -> u64 {
+pub(super) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -194,6 +194,34 @@ fn a_daemon_with_a_certificate_says_https_and_outlives_a_renewal_that_fails() {
 }
 
 #[test]
+fn the_command_line_speaks_https_with_a_daemon_whose_certificate_it_knows_and_tells_no_other_one_its_token() {
+    let base = tempfile::tempdir().unwrap();
+    let (certificate, key) = (base.path().join("cert.pem"), base.path().join("key.pem"));
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let other = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    fs::write(&certificate, made.cert.pem()).unwrap();
+    fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    fs::write(base.path().join("other.pem"), other.cert.pem()).unwrap();
+    fs::write(base.path().join("none.pem"), "").unwrap();
+    let mut command = serve(base.path());
+    let daemon = Daemon::start(command.arg("--tls-cert").arg(&certificate).arg("--tls-key").arg(&key));
+    let url = format!("https://{}", daemon.address);
+    for (roots, expected, said) in [
+        ("cert.pem", 3, "session_not_found"),
+        ("other.pem", 9, "cannot reach the daemon: invalid peer certificate"),
+        ("none.pem", 2, "SSL_CERT_FILE"),
+    ] {
+        let mut send = Command::new(env!("CARGO_BIN_EXE_turnd"));
+        send.args(["send", "nowhere", "hello", "--url", &url]);
+        send.env("TURND_TOKEN", TOKEN).env("SSL_CERT_FILE", base.path().join(roots)).env_remove("SSL_CERT_DIR");
+        let output = send.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(expected), "{roots}: {told}");
+        assert!(told.contains(said) && !told.contains(TOKEN), "{roots}: {told}");
+    }
+}
+
+#[test]
 fn two_tokens_are_one_too_many() {
     let base = tempfile::tempdir().unwrap();
     let file = base.path().join("token");

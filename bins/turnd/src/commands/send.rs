@@ -1,0 +1,148 @@
+//! `turnd send`: a prompt for a session, as a plain one or as a durable request.
+
+use std::io::{self, IsTerminal, Read};
+
+use hyper::Method;
+use serde_json::{Value, json};
+
+use super::request::{client, print};
+use crate::cli::SendArgs;
+use crate::client::{Answer, Asked, Client, segment};
+use crate::exit::{Exit, Failure};
+use crate::output::progress;
+
+/// The longest text that is read from stdin, in bytes: no daemon takes more in one body.
+const TEXT_BYTES_MAX: u64 = 10_000_000;
+
+/// The tag of a daemon that runs a prompt once however often it is sent under one id.
+const IDS_ARE_KNOWN: &str = "prompt_id_override";
+
+/// Sends the text and prints the receipt.
+pub(crate) async fn run(mut args: SendArgs) -> Result<Exit, Failure> {
+    let mut client = client(&args.daemon)?;
+    let text = match args.text.take() {
+        Some(text) => text,
+        None => from_stdin()?,
+    };
+    if args.return_final { durable(&mut client, &args, &text).await } else { plain(&mut client, &args, &text).await }
+}
+
+async fn durable(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exit, Failure> {
+    let id = args.request_id.clone().map_or_else(new_id, Ok)?;
+    progress(format_args!("request {id}"));
+    let path = format!("/session/{}/return-requests", segment(&args.session));
+    let Asked { outcome, may_have_arrived } = client.ask(Method::POST, &path, Some(&body(args, &id, text))).await;
+    let unknown = format!("whether it was taken is unknown: send the same again with --request-id {id}");
+    let refused = match outcome {
+        Ok(answer) if answer.is_success() => return receipt(&answer, "request_id", &id),
+        Ok(answer) => Failure::refused(&answer),
+        Err(error) => error.into(),
+    };
+    Err(if may_have_arrived { refused.and(&unknown) } else { refused })
+}
+
+/// The body of a durable request: what the caller said, and nothing else.
+fn body(args: &SendArgs, id: &str, text: &str) -> Value {
+    let mut body = json!({"requestId": id, "prompt": [{"type": "text", "text": text}]});
+    if args.final_timeout_ms > 0 {
+        body["timeoutMs"] = args.final_timeout_ms.into();
+    }
+    if args.queue {
+        body["queue"] = true.into();
+    }
+    if let Some(incarnation) = &args.incarnation {
+        body["expectedIncarnation"] = incarnation.as_str().into();
+    }
+    body
+}
+
+/// Sends a prompt under an id of its own. It is sent again only to a daemon that says that it knows such ids: another one would run it
+/// twice.
+async fn plain(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exit, Failure> {
+    let id = new_id()?;
+    let path = format!("/session/{}/prompt", segment(&args.session));
+    let body = json!({"promptId": id, "prompt": [{"type": "text", "text": text}]});
+    let mut outcome = client.call(Method::POST, &path, Some(&body)).await;
+    let mut may_have_arrived = matches!(&outcome, Err(error) if error.may_have_arrived());
+    if may_have_arrived && knows_ids(client).await {
+        let again = client.ask(Method::POST, &path, Some(&body)).await;
+        may_have_arrived = !matches!(&again.outcome, Ok(answer) if answer.is_success());
+        outcome = again.outcome;
+    }
+    let refused = match outcome {
+        Ok(answer) if answer.is_success() => return receipt(&answer, "promptId", &id),
+        Ok(answer) => Failure::refused(&answer),
+        Err(error) => error.into(),
+    };
+    let unknown = format!("whether it was taken is unknown: its promptId is {id}");
+    Err(if may_have_arrived { refused.and(&unknown) } else { refused })
+}
+
+async fn knows_ids(client: &mut Client) -> bool {
+    let Ok(answer) = client.ask(Method::GET, "/capabilities", None).await.outcome else { return false };
+    answer.json()["features"].as_array().is_some_and(|tags| tags.iter().any(|tag| tag == IDS_ARE_KNOWN))
+}
+
+/// Prints a receipt, if it is one of what was sent: a page of some proxy is none.
+fn receipt(answer: &Answer, key: &str, id: &str) -> Result<Exit, Failure> {
+    if answer.json()[key] != id {
+        let text = format!("unexpected answer: {} without the receipt of {id}", answer.status);
+        return Err(Failure::new(Exit::Failed, text));
+    }
+    print(answer)
+}
+
+/// A UUID of version 7, which says when it was made: a daemon can tell a forgotten id from a new one by it.
+fn new_id() -> Result<String, Failure> {
+    let mut random = [0; 10];
+    getrandom::fill(&mut random)
+        .map_err(|error| Failure::new(Exit::Failed, format!("the system has no random bytes: {error}")))?;
+    Ok(uuid::Builder::from_unix_timestamp_millis(super::explain::now_ms(), &random).into_uuid().to_string())
+}
+
+fn from_stdin() -> Result<String, Failure> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        progress("the prompt is read from here; end it with Ctrl-D");
+    }
+    text_of(stdin.lock())
+}
+
+/// All that there is to read, which must be text.
+fn text_of(input: impl Read) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    input
+        .take(TEXT_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::new(Exit::Failed, format!("cannot read stdin: {error}")))?;
+    let usage = |text: &str| Err(Failure::new(Exit::Usage, text));
+    match String::from_utf8(bytes) {
+        Ok(text) if text.len() as u64 > TEXT_BYTES_MAX => usage("stdin holds more than 10 MB, which no daemon takes"),
+        Ok(text) if text.is_empty() => usage("there is no TEXT, and nothing on stdin"),
+        Ok(text) => Ok(text),
+        Err(_) => usage("stdin is no UTF-8"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_id_is_a_uuid_of_version_7() {
+        let id: uuid::Uuid = new_id().unwrap().parse().unwrap();
+        assert_eq!((id.get_version_num(), id.get_variant()), (7, uuid::Variant::RFC4122));
+        assert_ne!(new_id().unwrap(), new_id().unwrap());
+    }
+
+    #[test]
+    fn stdin_is_taken_to_the_last_byte_and_what_is_no_text_is_refused() {
+        for text in ["hello\n", " two\nlines \n\n", "ü"] {
+            assert_eq!(text_of(text.as_bytes()).unwrap(), text);
+        }
+        let long = vec![b'x'; 10_000_001];
+        for bytes in [&b""[..], b"\xff", &long] {
+            assert_eq!(text_of(bytes).unwrap_err().exit, Exit::Usage);
+        }
+    }
+}

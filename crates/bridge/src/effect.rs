@@ -9,7 +9,8 @@ use crate::permission::Ruling;
 use crate::prompt::{PromptId, Receipt};
 use crate::session::steering::Said;
 use crate::steering::Steered;
-use crate::{AdmitError, FlushOrigin, HoldError, NotOpen, Terminal, VoteOutcome};
+use crate::witness::{Baseline, Cause, FinalText};
+use crate::{AdmitError, FlushOrigin, HoldError, InputWritten, NotOpen, Terminal, VoteOutcome};
 
 /// Something to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,10 +27,40 @@ pub(crate) enum Effect {
     Publish(Event),
     /// Tell the agent.
     Tell(Tell),
+    /// Tell the witness of a prompt.
+    Witness { prompt_id: PromptId, word: Word },
     /// Every stream ends here.
     EndStreams,
     /// The session is over: nobody can find it any more, and its streams to the agent are dropped.
     Forget,
+}
+
+/// What a witness is told of its prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// It is the next to run, and waits for [`Input::Dispatch`](crate::input::Input::Dispatch). What is written for it is younger than `after_ms`.
+    Dispatching { baseline: Baseline, after_ms: u64 },
+    /// The agent has the whole of it.
+    Written,
+    /// The agent has said something in its turn.
+    HeardUpdate,
+    /// The agent has said what it takes for the user's words: a raw JSON content block.
+    HeardUser { message_id: Option<String>, content: String },
+    /// The agent has answered. The outcome waits for [`Input::Confirm`](crate::input::Input::Confirm).
+    Settling(Told),
+    /// It has ended.
+    Ended { cause: Cause, told: Told },
+    /// The agent has answered although it had ended.
+    Late(Told),
+}
+
+/// An outcome as a witness is told it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) terminal: Terminal,
+    pub(crate) input_written: InputWritten,
+    pub(crate) text: FinalText,
+    pub(crate) heard: bool,
 }
 
 /// The answer to a client's input. An input that needs none has none.
@@ -59,6 +90,8 @@ pub(crate) enum Tell {
         extra: Option<Arc<str>>,
         originator: Option<Arc<str>>,
         after_ms: u64,
+        /// The host is to say when the whole of it is in the agent's input.
+        witnessed: bool,
     },
     /// Stop what you are doing.
     Cancel,
@@ -96,6 +129,10 @@ impl Step {
 
     pub(crate) fn tell(&mut self, tell: Tell) {
         self.push(Effect::Tell(tell));
+    }
+
+    pub(crate) fn witness(&mut self, prompt_id: PromptId, word: Word) {
+        self.push(Effect::Witness { prompt_id, word });
     }
 
     pub(crate) fn publish(&mut self, prompt_id: Option<PromptId>, originator: Option<Arc<str>>, news: News) {

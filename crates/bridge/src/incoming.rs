@@ -1,5 +1,7 @@
 //! What the agent says, as far as a rule needs to know it. The raw text goes on as it is.
 
+use std::borrow::Cow;
+
 use acp::{Message, RequestId, RpcError, raw_at, string_at};
 
 use crate::event::Exit;
@@ -7,6 +9,7 @@ use crate::limits::{BRANCH_POINT_BYTES_MAX, STOP_REASON_UNITS_MAX};
 use crate::outcome::{Answer, HostWord};
 use crate::policy::CANCELLED;
 use crate::recording::Recording;
+use crate::witness::Process;
 use crate::{Clipped, InputWritten};
 
 /// An update of the session by the agent.
@@ -29,6 +32,8 @@ pub(crate) enum Speech {
     ToolCall { call_id: String },
     /// A tool call goes on or (`over`) ends.
     ToolCallUpdate { call_id: String, over: bool },
+    /// A piece of a message that the agent takes for the user's. The content is raw JSON text.
+    User { message_id: Option<String>, content: String },
     /// Anything else: thoughts, plans, what a tool's own agent says.
     Other,
 }
@@ -92,6 +97,10 @@ fn speech(kind: &str, update: &str) -> Speech {
         "agent_message_chunk" => match string_at(update, &["content", "text"]) {
             Some(text) if string_at(update, &["content", "type"]).as_deref() == Some("text") => Speech::Text(text),
             _ => Speech::Other,
+        },
+        "user_message_chunk" => Speech::User {
+            message_id: string_at(update, &["messageId"]),
+            content: raw_at(update, &["content"]).unwrap_or("null").to_owned(),
         },
         "tool_call" => Speech::ToolCall { call_id: call_id() },
         "tool_call_update" => {
@@ -183,6 +192,26 @@ pub(crate) fn exit(params: &str) -> Exit {
     Exit { code: number("exitCode"), signal: number("signal") }
 }
 
+/// The host's answer that opens a session or replaces the agent, without the process in it, which is no client's business; and that process.
+pub(crate) fn without_process(answer: &str) -> (Cow<'_, str>, Option<Process>) {
+    const PROCESS: &str = "turnd/process";
+    let Some(meta) = raw_at(answer, &["_meta"]) else { return (answer.into(), None) };
+    let Some(told) = raw_at(meta, &[PROCESS]) else { return (answer.into(), None) };
+    let rest = crate::json::without(meta, PROCESS);
+    let is_empty = rest.trim_matches(['{', '}', ' ']).is_empty();
+    let answer =
+        if is_empty { crate::json::without(answer, "_meta") } else { acp::with_member(answer, "_meta", &rest) };
+    (answer.into(), process(told))
+}
+
+fn process(process: &str) -> Option<Process> {
+    Some(Process {
+        pid: raw_at(process, &["pid"])?.parse().ok()?,
+        start_ticks: raw_at(process, &["startTicks"])?.parse().ok()?,
+        boot_id: string_at(process, &["bootId"])?,
+    })
+}
+
 /// The parameters of the host's `turnd/recording_degraded`.
 pub(crate) fn recording(params: &str) -> Recording {
     let number = |key| raw_at(params, &[key]).and_then(|raw| raw.parse().ok()).unwrap_or(0);
@@ -217,7 +246,7 @@ mod tests {
             r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"image","text":"x"}}"#,
             r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"sub"},"_meta":{"parentToolCallId":"c"}}"#,
             r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"sub"},"_meta":{"claudeCode":{"parentToolUseId":"c"}}}"#,
-            r#"{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"you"}}"#,
+            r#"{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"sub"},"_meta":{"parentToolCallId":"c"}}"#,
             r#"{"sessionUpdate":7}"#,
             "{}",
         ];
@@ -226,6 +255,18 @@ mod tests {
         }
         let null_parent = r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"top"},"_meta":{"parentToolCallId":null}}"#;
         assert_eq!(speech_of(null_parent), Speech::Text("top".into()));
+    }
+
+    #[test]
+    fn what_the_agent_takes_for_the_users_words_is_told_with_its_id() {
+        let user = |message_id: Option<&str>, content: &str| Speech::User {
+            message_id: message_id.map(str::to_owned),
+            content: content.to_owned(),
+        };
+        let named =
+            r#"{"sessionUpdate":"user_message_chunk","messageId":"m","content":{"type":"text","text":"\ud83d"}}"#;
+        assert_eq!(speech_of(named), user(Some("m"), r#"{"type":"text","text":"\ud83d"}"#));
+        assert_eq!(speech_of(r#"{"sessionUpdate":"user_message_chunk"}"#), user(None, "null"));
     }
 
     #[test]
@@ -340,6 +381,23 @@ mod tests {
         assert_eq!(host, failed("gone", "channel_closed", true));
         let odd = answer_to(r#""error":{"code":1,"message":"x","data":[1]}"#);
         assert_eq!(odd, failed("x", "1", false));
+    }
+
+    #[test]
+    fn the_agents_process_is_known_whole_or_not_at_all() {
+        let told = r#"{"pid":7,"startTicks":42,"bootId":"b"}"#;
+        let process = Process { pid: 7, start_ticks: 42, boot_id: "b".into() };
+        let check = |answer: &str, left: &str, expected: Option<&Process>| {
+            let (answer, process) = without_process(answer);
+            assert_eq!((&*answer, process.as_ref()), (left, expected));
+        };
+        check(&format!(r#"{{"a":1,"_meta":{{"turnd/process":{told}}}}}"#), r#"{"a":1}"#, Some(&process));
+        let more = format!(r#"{{"_meta":{{"x":1,"turnd/process":{told}}}}}"#);
+        check(&more, r#"{"_meta":{"x":1}}"#, Some(&process));
+        check(r#"{"_meta":{"turnd/process":{"pid":7,"startTicks":-1,"bootId":"b"}}}"#, "{}", None);
+        for untold in ["null", "{}", r#"{ "_meta":{} }"#] {
+            check(untold, untold, None);
+        }
     }
 
     #[test]

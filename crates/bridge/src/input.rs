@@ -38,6 +38,10 @@ pub(crate) enum Input {
     Release,
     /// The conversation was taken back while it was held: what ended before is not remembered here any more.
     Rewound { announcement: Announcement, by: Option<Arc<str>> },
+    /// The witness lets the prompt that waits for it run, or does not.
+    Dispatch { prompt_id: String, go: bool },
+    /// The witness has the outcome that it was told of.
+    Confirm { prompt_id: String },
     /// The session is to be closed.
     Close { reason: String, closed_by: Option<String> },
     /// The session is given up.
@@ -55,6 +59,8 @@ pub(crate) enum Input {
     Drain(Drain),
     /// The agent asks for something that nobody here does.
     AskedUnknown { agent_request: RequestId, method: String },
+    /// The host says that the whole of a witnessed prompt is in the agent's input.
+    Written { prompt_id: String },
     /// The agent answered a prompt.
     Settled { prompt_id: PromptId, answer: Answer },
     /// The agent's stream ended. The host may have said how the agent's process ended.

@@ -50,7 +50,9 @@ mod terminal;
 mod text;
 mod title;
 mod turn;
+mod whole;
 mod wire;
+pub mod witness;
 
 pub use acp::RpcError;
 pub use announcement::Announcement;
@@ -78,3 +80,4 @@ pub use steering::{Steered, SteeringView};
 pub use terminal::{FlushOrigin, InputWritten, Terminal};
 pub use text::Clipped;
 pub use title::Title;
+pub use witness::Witness;

@@ -2,6 +2,13 @@
 
 use crate::Bounds;
 
+/// Bytes of a final answer that is handed to a witness whole. One holds it for each turn, and of all agents' answers that were seen the
+/// longest had some 200 KB; a longer one is read from the transcript.
+pub const FINAL_TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Pieces of messages which the agent takes for the user's that a witness hears in one turn: an echo of a prompt has a piece for each of its
+/// blocks, and an agent that says more of them tells nothing new.
+pub const HEARD_USER_MESSAGES_MAX: usize = 64;
+
 /// Prompts a session holds at once, the running one included: a queue that grows is a caller that should wait.
 pub const PENDING_PROMPTS_MAX: usize = 5;
 /// Live sessions of one daemon: each one is an agent process of 55 to 580 MB.

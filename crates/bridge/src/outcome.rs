@@ -41,6 +41,11 @@ impl Answer {
         Self::Failed { message, code: AGENT_REPLACED.to_owned(), from_host: true, input_written: None }
     }
 
+    /// Whether the agent itself has answered, which it can only do with the whole prompt.
+    pub(crate) fn is_agents(&self) -> bool {
+        !matches!(self, Self::Failed { from_host: true, .. })
+    }
+
     /// Whether the host ends with this answer.
     pub(crate) fn is_last(&self) -> bool {
         matches!(self, Self::Failed { from_host: true, code, .. } if LAST_WORDS.contains(&code.as_str()))

@@ -55,7 +55,12 @@ pub(crate) struct Dispatch<'a> {
     pub(crate) originator: Option<&'a str>,
     /// The time on record of this dispatch, epoch milliseconds: the host dates what it writes for the turn later than that.
     pub(crate) after_ms: u64,
+    /// The host is to say when the agent has all of it.
+    pub(crate) witnessed: bool,
 }
+
+/// Whether the host is to say when the agent has the whole prompt.
+const WITNESSED: &str = "turnd/witnessed";
 
 /// `session/prompt`, naming the prompt so that the host can stamp what it records.
 pub(crate) fn prompt(id: u64, dispatch: &Dispatch<'_>) -> Bytes {
@@ -66,6 +71,10 @@ pub(crate) fn prompt(id: u64, dispatch: &Dispatch<'_>) -> Bytes {
     }
     let params = acp::with_meta(dispatch.extra.unwrap_or("{}"), "qwen-code/invocation", &invocation);
     let params = acp::with_meta(&params, "turnd/afterMs", &dispatch.after_ms.into());
+    let params = match (dispatch.witnessed, acp::raw_at(&params, &["_meta", WITNESSED])) {
+        (false, None) => params,
+        (witnessed, _) => acp::with_meta(&params, WITNESSED, &witnessed.into()),
+    };
     let params = acp::with_member(&params, "prompt", dispatch.content);
     let params = acp::with_member(&params, "sessionId", &quoted(dispatch.agent_session_id));
     compose::request_raw(id, "session/prompt", &params)
@@ -128,6 +137,7 @@ mod tests {
             extra,
             originator: Some("c"),
             after_ms: 7,
+            witnessed: false,
         }
     }
 
@@ -192,6 +202,18 @@ mod tests {
         let invocation = acp::raw_at(&params, &["_meta", "qwen-code/invocation"]).unwrap();
         let expected = json!({"version":1,"sessionId":"s","promptId":"p","originatorClientId":"c"});
         assert_eq!(serde_json::from_str::<serde_json::Value>(invocation).unwrap(), expected);
+    }
+
+    #[test]
+    fn only_a_witnessed_prompt_asks_the_host_to_say_that_it_is_written() {
+        let told = |witnessed, extra| {
+            let line = prompt(7, &Dispatch { witnessed, ..dispatch("[]", extra) });
+            let params = acp::Message::parse(line).unwrap().params().unwrap().to_owned();
+            acp::raw_at(&params, &["_meta", "turnd/witnessed"]).map(str::to_owned)
+        };
+        assert_eq!((told(true, None).as_deref(), told(false, None)), (Some("true"), None));
+        let posing = Some(r#"{"_meta":{"turnd/witnessed":true}}"#);
+        assert_eq!(told(false, posing).as_deref(), Some("false"));
     }
 
     #[test]

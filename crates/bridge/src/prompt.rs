@@ -12,6 +12,13 @@ use crate::{Clipped, InputWritten};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct PromptId(Arc<str>);
 
+impl PromptId {
+    /// The text, shared.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+}
+
 impl From<&str> for PromptId {
     fn from(text: &str) -> Self {
         Self(text.into())
@@ -50,6 +57,9 @@ pub struct Prompt {
     /// It is about how the conversation stands, so it is not admitted while another prompt runs or waits. It may be while the session is
     /// held, and is the first to run when it is released.
     pub alone: bool,
+    /// Somebody outside keeps a record of it, and is asked before it runs and before it ends: see [`Witness`](crate::Witness). In a bridge
+    /// without one, and for words into a running turn, this means nothing.
+    pub witnessed: bool,
     /// Milliseconds from admission, the time in the queue included, after which the caller is released.
     pub deadline_ms: Option<u64>,
     /// Milliseconds from dispatch after which the caller is released.

@@ -20,6 +20,7 @@ pub(crate) struct Entry {
     pub(crate) text: Clipped,
     pub(crate) originator: Option<Arc<str>>,
     pub(crate) retry: bool,
+    pub(crate) witnessed: bool,
     pub(crate) queued_at_ms: u64,
     pub(crate) clocks: Clocks,
     /// It could not run at once, so the list of waiting prompts shows it and hears of its end.
@@ -53,6 +54,7 @@ impl Entry {
             text: Clipped::new(&prompt.text, TEXT_UNITS_MAX),
             originator: prompt.originator.map(Into::into),
             retry: prompt.retry,
+            witnessed: prompt.witnessed,
             queued_at_ms,
             clocks: Clocks { absolute_ms: prompt.deadline_ms, run_ms: prompt.run_deadline_ms },
             waited: false,

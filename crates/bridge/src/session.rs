@@ -19,6 +19,7 @@ pub(crate) mod steering;
 #[cfg(test)]
 mod tests;
 mod views;
+mod witnessing;
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ use crate::incoming::Update;
 use crate::input::Input;
 use crate::latest::Latest;
 use crate::limits::Timeouts;
-use crate::outcome::{Answer, judge};
+use crate::outcome::Answer;
 use crate::overlay::Overlay;
 use crate::permission::Permissions;
 use crate::prompt::{Prompt, PromptId, Receipt};
@@ -37,8 +38,10 @@ use crate::queue::{Entry, Queue};
 use crate::recording::Recording;
 use crate::steering::Steering;
 use crate::turn::Turn;
-use crate::{AdmitError, InputWritten, Meanwhile, Mediation, NotOpen, Reason, TurnError};
+use crate::{AdmitError, Meanwhile, Mediation, NotOpen, Reason, TurnError};
+use ending::Outcome;
 use replacing::Replacing;
+use witnessing::Witnessing;
 
 /// A live session.
 #[derive(Debug)]
@@ -50,6 +53,8 @@ pub(crate) struct Session {
     steering: Steering,
     /// The prompt that the agent holds, at most one.
     turn: Option<Turn>,
+    /// What waits for a witness.
+    witnessing: Witnessing,
     permissions: Permissions,
     overlay: Overlay,
     latest: Latest,
@@ -97,6 +102,7 @@ impl Session {
             queue: Queue::default(),
             steering: Steering::default(),
             turn: None,
+            witnessing: Witnessing::default(),
             permissions: Permissions::default(),
             overlay: Overlay::default(),
             latest: Latest::default(),
@@ -131,6 +137,8 @@ impl Session {
             Input::Hold { meanwhile } => self.hold(meanwhile, &mut step),
             Input::Release => self.release(&mut step),
             Input::Rewound { announcement, by } => self.rewound(announcement, by, &mut step),
+            Input::Dispatch { prompt_id, go } => self.dispatch(&prompt_id, go, &mut step),
+            Input::Confirm { prompt_id } => self.confirm(&prompt_id, &mut step),
             Input::Close { reason, closed_by } => self.close(News::SessionClosed { reason, closed_by }, &mut step),
             Input::Kill => self.kill(&mut step),
             Input::Shutdown => self.shut_down(&mut step),
@@ -139,6 +147,7 @@ impl Session {
             Input::Asked { ask, request_id, registered } => self.ask(ask, request_id, registered, &mut step),
             Input::Drain(drain) => self.drain(drain, &mut step),
             Input::AskedUnknown { agent_request, method } => self.refuse_unknown(agent_request, method, &mut step),
+            Input::Written { prompt_id } => self.note_written(&prompt_id, &mut step),
             Input::Settled { prompt_id, answer } => self.settle(&prompt_id, &answer, &mut step),
             Input::ChannelLost { exit } => self.lose_channel(exit, &mut step),
             Input::DeadlineExpired { prompt_id, deadline } => self.expire(&prompt_id, deadline, &mut step),
@@ -207,10 +216,21 @@ impl Session {
         if self.turn.is_none() && matches!(self.phase, Phase::Open) {
             self.promote(step);
         }
-        if !matches!(self.phase, Phase::Open) || self.turn.is_some() || self.is_kept_waiting() {
+        let is_taken = self.turn.is_some() || self.settling().is_some();
+        if !matches!(self.phase, Phase::Open) || is_taken || self.is_kept_waiting() {
             return;
         }
-        let Some(entry) = self.queue.pop() else { return };
+        match self.queue.head() {
+            Some(head) if head.witnessed => self.ask_witness(head.prompt_id.clone(), step),
+            Some(_) | None => {
+                let next = self.queue.pop();
+                next.into_iter().for_each(|entry| self.hand_on(entry, step));
+            }
+        }
+    }
+
+    /// Hands a prompt to the agent, which holds nothing.
+    fn hand_on(&mut self, entry: Entry, step: &mut Step) {
         let (prompt_id, originator) = (entry.prompt_id.clone(), entry.originator.clone());
         if entry.waited {
             let news = News::PendingStarted { text: entry.text.clone() };
@@ -223,7 +243,8 @@ impl Session {
             }
         }
         let (content, extra) = (entry.content.clone(), entry.extra.clone());
-        step.tell(Tell::Prompt { prompt_id, content, extra, originator, after_ms: self.ledger_ms });
+        let (after_ms, witnessed) = (self.ledger_ms, entry.witnessed);
+        step.tell(Tell::Prompt { prompt_id, content, extra, originator, after_ms, witnessed });
         self.ledger_ms += 1;
         self.idle_cancel_told = false;
         self.active_at_ms = step.at_ms;
@@ -231,7 +252,7 @@ impl Session {
     }
 
     fn settle(&mut self, prompt_id: &PromptId, answer: &Answer, step: &mut Step) {
-        let Some(turn) = self.turn.take_if(|turn| turn.entry.prompt_id == *prompt_id) else {
+        let Some(mut turn) = self.turn.take_if(|turn| turn.entry.prompt_id == *prompt_id) else {
             self.late_answers += 1;
             return;
         };
@@ -239,31 +260,22 @@ impl Session {
         self.updated_at_ms = Some(step.at_ms);
         self.active_at_ms = step.at_ms;
         self.refuse_permissions(|open| open.about.prompt_id.as_ref() == Some(prompt_id), Reason::TurnEnded, step);
+        self.note_settled(&mut turn, answer, step);
+        let outcome = Outcome::of_answer(&turn, answer);
         if turn.over {
             self.late_answers += 1;
+            if !self.is_over() {
+                witnessing::tell_late(&turn, &outcome, step);
+            }
         } else {
-            self.end_settled(&turn, answer, step);
+            let may_wait = matches!(self.phase, Phase::Open) && !answer.is_last();
+            self.end_answered(turn, outcome, may_wait, step);
         }
         match self.phase {
             Phase::Closing { .. } => self.tell_to_end(step),
             Phase::Open if answer.is_last() => self.await_loss(step),
             Phase::Open | Phase::Ending { .. } | Phase::Over => self.dispatch_next(step),
         }
-    }
-
-    fn end_settled(&mut self, turn: &Turn, answer: &Answer, step: &mut Step) {
-        let terminal = judge(answer, turn.cancelled_at_ms.is_some());
-        let (branch_point, input_written) = match answer {
-            Answer::Settled { branch_point, .. } => (branch_point.clone(), None),
-            Answer::Failed { input_written, .. } => (None, *input_written),
-        };
-        let cancel_asked = turn.cancelled_at_ms.is_some();
-        if matches!(terminal, crate::Terminal::Error { .. }) && !cancel_asked {
-            let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
-            step.publish(Some(prompt_id), originator, News::PromptCancelled { forward_failed: true });
-        }
-        let input_written = input_written.unwrap_or(InputWritten::Yes);
-        self.end_turn(turn, ending::Outcome { terminal, input_written, branch_point, expiry: None }, step);
     }
 
     fn update(&mut self, update: Update, step: &mut Step) {
@@ -273,9 +285,10 @@ impl Session {
         self.latest.note(&update);
         let (mut prompt_id, mut originator) = (None, None);
         if let Some(turn) = &mut self.turn {
-            turn.heard_at_ms = Some(step.at_ms);
+            witnessing::hear_sign(turn, step);
             if !turn.over {
                 turn.hear(&update.speech);
+                witnessing::hear_user(turn, &update.speech, step);
             }
             (prompt_id, originator) = (Some(turn.entry.prompt_id.clone()), turn.entry.originator.clone());
         }

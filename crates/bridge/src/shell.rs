@@ -13,6 +13,7 @@ mod session;
 mod settings;
 mod subscription;
 mod tasks;
+mod witnessing;
 
 pub use ask::AskError;
 pub use bridge::{Bridge, Options};

@@ -7,6 +7,8 @@ use crate::incoming::Speech;
 use crate::limits::{TEXT_UNITS_MAX, TURN_CALLS_MAX};
 use crate::queue::Entry;
 use crate::text::{Clip, Clipped};
+use crate::whole::Whole;
+use crate::witness::FinalText;
 use crate::{InputWritten, LivePrompt, PromptState};
 
 /// A dispatched prompt that the agent has not answered. It may outlive its own outcome: a deadline releases the caller and leaves
@@ -31,6 +33,12 @@ pub(crate) struct Turn {
     result: Clip,
     /// All that was said.
     said: Clip,
+    /// The whole answer, of a witnessed prompt.
+    whole: Option<Whole>,
+    /// The host says that the agent has the whole prompt, or the agent's answer does.
+    pub(crate) written: bool,
+    /// Pieces of the user's messages that the witness has heard of.
+    pub(crate) user_pieces: usize,
     /// The tool calls seen, and whether they ended.
     calls: HashMap<String, bool>,
 }
@@ -38,6 +46,7 @@ pub(crate) struct Turn {
 impl Turn {
     pub(crate) fn new(entry: Entry, started_at_ms: u64) -> Self {
         Self {
+            whole: entry.witnessed.then(Whole::default),
             entry,
             started_at_ms,
             heard_at_ms: None,
@@ -48,6 +57,8 @@ impl Turn {
             over: false,
             result: Clip::new(TEXT_UNITS_MAX),
             said: Clip::new(TEXT_UNITS_MAX),
+            written: false,
+            user_pieces: 0,
             calls: HashMap::new(),
         }
     }
@@ -58,13 +69,16 @@ impl Turn {
             Speech::Text(text) => {
                 self.result.push(text);
                 self.said.push(text);
+                if let Some(whole) = &mut self.whole {
+                    whole.push(text);
+                }
             }
             Speech::ToolCall { call_id } => {
                 self.note_call(call_id, false);
-                self.result = Clip::new(TEXT_UNITS_MAX);
+                self.begin_answer_anew();
             }
             Speech::ToolCallUpdate { call_id, over } => self.hear_of_call(call_id, *over),
-            Speech::Other => {}
+            Speech::User { .. } | Speech::Other => {}
         }
     }
 
@@ -75,8 +89,13 @@ impl Turn {
         let news = known.map_or(self.calls.len() < TURN_CALLS_MAX, |was_over| over && !was_over);
         if news {
             self.note_call(call_id, over);
-            self.result = Clip::new(TEXT_UNITS_MAX);
+            self.begin_answer_anew();
         }
+    }
+
+    fn begin_answer_anew(&mut self) {
+        self.result = Clip::new(TEXT_UNITS_MAX);
+        self.whole = self.entry.witnessed.then(Whole::default);
     }
 
     fn note_call(&mut self, call_id: &str, over: bool) {
@@ -88,6 +107,16 @@ impl Turn {
     /// The answer so far.
     pub(crate) fn result_text(&self) -> Option<Clipped> {
         self.result.said()
+    }
+
+    /// The whole answer so far, of a witnessed prompt.
+    pub(crate) fn final_text(&self) -> FinalText {
+        self.whole.as_ref().map(Whole::said).unwrap_or_default()
+    }
+
+    /// Whether the agent has the prompt, as far as that is known before it answers. Of one that is not witnessed nobody says.
+    pub(crate) fn input_written(&self) -> InputWritten {
+        if self.entry.witnessed && !self.written { InputWritten::Maybe } else { InputWritten::Yes }
     }
 
     /// Everything said so far.
@@ -109,7 +138,7 @@ impl Turn {
             started_at_ms: Some(self.started_at_ms),
             heard_at_ms: self.heard_at_ms,
             wished_at_ms: self.wished_at_ms,
-            input_written: InputWritten::Yes,
+            input_written: self.input_written(),
             ..self.entry.queued()
         }
     }

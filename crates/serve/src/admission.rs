@@ -161,6 +161,7 @@ pub(crate) fn prompt(workspace: &Workspace, session: &Session, client: Option<&s
         extra: content.extra,
         retry,
         alone: false,
+        witnessed: false,
         deadline_ms: shorter(content.deadline_ms, workspace.options.prompt_deadline_ms),
         run_deadline_ms: shorter(content.run_deadline_ms, workspace.options.prompt_run_deadline_ms),
     }

@@ -34,5 +34,5 @@ pub(crate) fn wire(sink: Arc<LedgerSink>, options: &ServeOptions) -> Bridge {
         ..Timeouts::default()
     };
     let clock = Clock::new(clock::now_ms);
-    Bridge::new(bridge::Options { ledger: sink, clock, limits, timeouts, mediation: options.mediation })
+    Bridge::new(bridge::Options { ledger: sink, witness: None, clock, limits, timeouts, mediation: options.mediation })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use acp::RequestId;
 
-use super::{Phase, Session};
+use super::{Phase, Session, witnessing};
 use crate::effect::{Reply, Step, Tell};
 use crate::event::News;
 use crate::incoming::Ask;
@@ -58,9 +58,9 @@ impl Session {
         }
     }
 
-    pub(super) fn hear_sign(&mut self, step: &Step) {
+    pub(super) fn hear_sign(&mut self, step: &mut Step) {
         if let Some(turn) = &mut self.turn {
-            turn.heard_at_ms = Some(step.at_ms);
+            witnessing::hear_sign(turn, step);
         }
     }
 

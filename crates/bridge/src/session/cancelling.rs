@@ -7,6 +7,7 @@ use crate::Reason;
 use crate::effect::{Effect, Reply, Step, Tell};
 use crate::event::News;
 use crate::turn::Turn;
+use crate::witness::Cause;
 
 impl Session {
     /// Cancels what runs now. A client that means one prompt names it; a cancel that comes after the end of that one does nothing to
@@ -14,6 +15,13 @@ impl Session {
     pub(super) fn cancel(&mut self, prompt_id: Option<&str>, by: Option<Arc<str>>, step: &mut Step) {
         if let Err(not_open) = self.open() {
             return step.reply(Reply::NotOpen(not_open));
+        }
+        if self.cancel_asked(prompt_id, by.clone(), step) {
+            return;
+        }
+        // What has its outcome already, though nobody has heard of it, cannot be cancelled any more.
+        if self.settling().is_some() {
+            return step.reply(Reply::Done);
         }
         let held = self.turn.as_ref().map(|turn| &*turn.entry.prompt_id);
         if prompt_id.is_some_and(|named| held != Some(named)) {
@@ -68,12 +76,14 @@ impl Session {
             || self.remove_steering(prompt_id, step)
             || self.remove_running(prompt_id, by, step);
         step.reply(Reply::Removed(removed));
+        // It may have been the one that the others waited for.
+        self.dispatch_next(step);
     }
 
     /// A prompt that waits is over at once; its slot is free and the agent never hears of it.
     fn remove_queued(&mut self, prompt_id: &str, step: &mut Step) -> bool {
         let Some(entry) = self.queue.remove(prompt_id) else { return false };
-        self.end_removed(&entry, step);
+        self.end_removed(&entry, Cause::TakenBack, step);
         true
     }
 

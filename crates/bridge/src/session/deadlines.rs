@@ -6,6 +6,7 @@ use crate::effect::Step;
 use crate::event::News;
 use crate::prompt::PromptId;
 use crate::queue::Entry;
+use crate::witness::Cause;
 use crate::{Deadline, Expiry, InputWritten, PromptState, Terminal};
 
 /// The code of both clocks: the evidence rules know one, and hold it against everything that the same agent wrote later.
@@ -22,8 +23,12 @@ impl Session {
             let outcome = expired(&entry, Expiry { deadline, state: PromptState::Queued });
             self.end(&entry, None, outcome, step);
             leave_list(&entry, step);
+            self.dispatch_next(step);
         } else if let Some(mut turn) = self.turn.take_if(|turn| turn.entry.prompt_id == *prompt_id && !turn.over) {
-            let outcome = expired(&turn.entry, Expiry { deadline, state: PromptState::Running });
+            let outcome = Outcome {
+                input_written: turn.input_written(),
+                ..expired(&turn.entry, Expiry { deadline, state: PromptState::Running })
+            };
             self.end_turn(&turn, outcome, step);
             let cancel_is_news = turn.cancelled_at_ms.is_none();
             let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
@@ -43,5 +48,5 @@ fn expired(entry: &Entry, expiry: Expiry) -> Outcome {
         PromptState::Running => InputWritten::Yes,
     };
     let terminal = Terminal::Error { message: entry.clocks.message(expiry), code: Some(CODE.to_owned()) };
-    Outcome { terminal, input_written, branch_point: None, expiry: Some(expiry) }
+    Outcome { terminal, input_written, branch_point: None, cause: Cause::Expired(expiry) }
 }

@@ -1,39 +1,74 @@
 //! How prompts and sessions end.
 
+use super::witnessing::{told, written_when_answered};
 use super::{Phase, Session};
-use crate::effect::{Effect, Reply, Step, Tell};
+use crate::effect::{Effect, Reply, Step, Tell, Word};
 use crate::event::{Exit, News};
+use crate::outcome::{Answer, judge};
 use crate::overlay::Ended;
 use crate::queue::Entry;
 use crate::turn::Turn;
+use crate::witness::Cause;
 use crate::{Expiry, FlushOrigin, InputWritten, NotOpen, Reason, Terminal, TurnError};
 
 /// How a prompt ended, and what goes with it.
+#[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) terminal: Terminal,
     pub(super) input_written: InputWritten,
     /// Raw JSON object text.
     pub(super) branch_point: Option<String>,
-    /// The deadline that ended it.
-    pub(super) expiry: Option<Expiry>,
+    /// What ended it.
+    pub(super) cause: Cause,
 }
 
 impl Outcome {
-    pub(super) fn error(code: &str, message: &str, input_written: InputWritten) -> Self {
-        let terminal = Terminal::Error { message: message.to_owned(), code: Some(code.to_owned()) };
-        Self { terminal, input_written, branch_point: None, expiry: None }
+    /// The end of the session.
+    fn flushed(origin: FlushOrigin, input_written: InputWritten) -> Self {
+        let terminal = Terminal::Error { message: origin.message().to_owned(), code: Some(origin.code().to_owned()) };
+        Self { terminal, input_written, branch_point: None, cause: Cause::Flushed(origin) }
+    }
+
+    /// A prompt that will not run.
+    pub(super) fn unrun(cause: Cause) -> Self {
+        let terminal = Terminal::Cancelled { agent_stop_reason: None };
+        Self { terminal, input_written: InputWritten::No, branch_point: None, cause }
+    }
+
+    /// What an answer makes of its turn.
+    pub(super) fn of_answer(turn: &Turn, answer: &Answer) -> Self {
+        let (branch_point, said) = match answer {
+            Answer::Settled { branch_point, .. } => (branch_point.clone(), None),
+            Answer::Failed { input_written, .. } => (None, *input_written),
+        };
+        let terminal = judge(answer, turn.cancelled_at_ms.is_some());
+        let input_written = said.unwrap_or_else(|| written_when_answered(turn, answer));
+        Self { terminal, input_written, branch_point, cause: Cause::Answered }
+    }
+
+    fn expiry(&self) -> Option<Expiry> {
+        match self.cause {
+            Cause::Expired(expiry) => Some(expiry),
+            _ => None,
+        }
     }
 }
 
 impl Session {
     /// The one door through which every prompt leaves: on record first, then in the overlay, then out to the readers.
     pub(super) fn end(&mut self, entry: &Entry, turn: Option<&Turn>, outcome: Outcome, step: &mut Step) {
-        let Outcome { terminal, input_written, branch_point, expiry } = outcome;
+        let (expiry, witnessed) = (outcome.expiry(), entry.witnessed.then(|| told(turn, &outcome)));
+        let Outcome { terminal, input_written, branch_point, cause } = outcome;
         let prompt_id = entry.prompt_id.clone();
         let (recorded, at_ms) = (prompt_id.clone(), self.ledger_ms);
-        let told = terminal.told();
-        step.push(Effect::RecordTerminal { prompt_id: recorded, terminal: told.clone(), at_ms });
-        match &told {
+        let public = terminal.told();
+        step.push(Effect::RecordTerminal { prompt_id: recorded, terminal: public.clone(), at_ms });
+        self.forget_asked(&prompt_id);
+        // Behind the ledger's line, and before anybody hears of the end.
+        if let Some(told) = witnessed {
+            step.witness(prompt_id.clone(), Word::Ended { cause, told });
+        }
+        match &public {
             Terminal::Completed { .. } => self.turn_error = None,
             Terminal::Cancelled { .. } => {}
             Terminal::Error { message, code } => {
@@ -42,7 +77,7 @@ impl Session {
         }
         let ended = Ended { expiry, ..ended(entry, turn, &terminal, input_written, step.at_ms) };
         self.overlay.insert(ended, Some(entry.admission.clone()));
-        let news = match told {
+        let news = match public {
             Terminal::Error { message, code } => News::TurnError { message, code, input_written, expiry },
             Terminal::Completed { stop_reason } => {
                 News::TurnComplete { stop_reason, branch_point, cancel: None, input_written }
@@ -62,16 +97,24 @@ impl Session {
         }
     }
 
-    pub(super) fn end_removed(&mut self, entry: &Entry, step: &mut Step) {
+    /// Ends a turn that was answered.
+    pub(super) fn conclude(&mut self, turn: &Turn, outcome: Outcome, step: &mut Step) {
+        if matches!(outcome.terminal, Terminal::Error { .. }) && turn.cancelled_at_ms.is_none() {
+            let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
+            step.publish(Some(prompt_id), originator, News::PromptCancelled { forward_failed: true });
+        }
+        self.end_turn(turn, outcome, step);
+    }
+
+    pub(super) fn end_removed(&mut self, entry: &Entry, cause: Cause, step: &mut Step) {
         let news = News::PendingCompleted { removed: true };
         step.publish(Some(entry.prompt_id.clone()), entry.originator.clone(), news);
-        let terminal = Terminal::Cancelled { agent_stop_reason: None };
-        let outcome = Outcome { terminal, input_written: InputWritten::No, branch_point: None, expiry: None };
-        self.end(entry, None, outcome, step);
+        self.end(entry, None, Outcome::unrun(cause), step);
     }
 
     /// Ends every unfinished prompt with one code. The turn stays with the agent until it answers or is gone.
     fn flush(&mut self, origin: FlushOrigin, exit: Option<Exit>, step: &mut Step) {
+        self.conclude_settling(step);
         if let Some(mut turn) = self.turn.take() {
             if !turn.over {
                 self.flush_turn(&turn, origin, exit, step);
@@ -84,14 +127,15 @@ impl Session {
 
     fn flush_turn(&mut self, turn: &Turn, origin: FlushOrigin, exit: Option<Exit>, step: &mut Step) {
         // A host that lives to report the agent's end has handed the prompt over; of one that vanished nobody knows.
-        let vanished = origin == FlushOrigin::ChannelClosed && exit.is_none() && turn.heard_at_ms.is_none();
-        let input_written = if vanished { InputWritten::Maybe } else { InputWritten::Yes };
+        let vanished =
+            origin == FlushOrigin::ChannelClosed && exit.is_none() && turn.heard_at_ms.is_none() && !turn.written;
+        let input_written = if vanished { InputWritten::Maybe } else { turn.input_written() };
         let cancelled = |forward_failed| News::PromptCancelled { forward_failed };
         let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
         if origin == FlushOrigin::ChannelClosed && turn.cancelled_at_ms.is_none() {
             step.publish(Some(prompt_id.clone()), originator.clone(), cancelled(true));
         }
-        self.end_turn(turn, Outcome::error(origin.code(), origin.message(), input_written), step);
+        self.end_turn(turn, Outcome::flushed(origin, input_written), step);
         if origin == FlushOrigin::DaemonShutdown && turn.cancelled_at_ms.is_none() {
             step.publish(Some(prompt_id), originator, cancelled(false));
         }
@@ -100,7 +144,7 @@ impl Session {
     fn flush_queue(&mut self, origin: FlushOrigin, step: &mut Step) {
         self.promote(step);
         while let Some(entry) = self.queue.pop() {
-            self.end(&entry, None, Outcome::error(origin.code(), origin.message(), InputWritten::No), step);
+            self.end(&entry, None, Outcome::flushed(origin, InputWritten::No), step);
             leave_list(&entry, step);
         }
     }
@@ -114,6 +158,7 @@ impl Session {
         let settle_until_ms = step.at_ms.saturating_add(self.timeouts.settle_ms);
         self.phase = Phase::Closing { settle_until_ms, farewell };
         self.refuse_permissions(|_| true, Reason::Flushed(FlushOrigin::SessionClosed), step);
+        self.conclude_settling(step);
         self.flush_queue(FlushOrigin::SessionClosed, step);
         match &self.turn {
             Some(turn) if !turn.over => self.write_cancel(step),
@@ -169,6 +214,7 @@ impl Session {
     /// end of the stream is still waited for, since it comes with the news of how the agent ended, but not without end.
     pub(super) fn await_loss(&mut self, step: &mut Step) {
         self.refuse_permissions(|_| true, Reason::Flushed(FlushOrigin::ChannelClosed), step);
+        self.conclude_settling(step);
         self.flush_queue(FlushOrigin::ChannelClosed, step);
         self.phase = self.ending(Some(died(None)), step);
     }

@@ -42,6 +42,7 @@ impl Session {
         }
         self.overlay.take_back();
         self.rewinds += 1;
+        self.forget_baseline();
         self.turn_error = None;
         if self.has_readers() {
             step.publish(None, by, News::Announced(announcement));

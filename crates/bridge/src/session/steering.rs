@@ -64,7 +64,7 @@ impl Session {
         if !self.takes_words() {
             return Ok(Err(Steered::Idle));
         }
-        let mut entry = self.entry(prompt, receipt, at_ms)?;
+        let mut entry = self.entry(Prompt { witnessed: false, ..prompt }, receipt, at_ms)?;
         entry.waited = true;
         Ok(Ok(entry))
     }

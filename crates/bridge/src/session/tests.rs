@@ -10,3 +10,4 @@ mod replacing;
 mod steering;
 mod table;
 mod views;
+mod witnessing;

@@ -45,25 +45,31 @@ impl Session {
 
     /// The agent holds a prompt, or one waits.
     pub(crate) fn is_busy(&self) -> bool {
-        self.turn.is_some() || !self.queue.is_empty()
+        self.turn.is_some() || self.settling().is_some() || !self.queue.is_empty()
     }
 
     /// Prompts without an outcome: those that wait, and the one that runs.
     pub(super) fn unfinished(&self) -> usize {
-        self.queue.len() + usize::from(self.turn.as_ref().is_some_and(|turn| !turn.over))
+        self.queue.len() + usize::from(self.running_turn().is_some())
+    }
+
+    /// The turn that runs, its outcome not being out: the agent works on it, or its witness does not have the outcome.
+    fn running_turn(&self) -> Option<&Turn> {
+        self.turn.as_ref().filter(|turn| !turn.over).or_else(|| self.settling())
     }
 
     /// The admission of a prompt that is unfinished, or ended lately.
     pub(super) fn admission(&self, prompt_id: &str) -> Option<&Admitted> {
-        let running = self.turn.as_ref().map(|turn| &turn.entry).filter(|entry| *entry.prompt_id == *prompt_id);
+        let turn = self.turn.as_ref().or_else(|| self.settling());
+        let running = turn.map(|turn| &turn.entry).filter(|entry| *entry.prompt_id == *prompt_id);
         let live = running.or_else(|| self.queue.get(prompt_id)).map(|entry| &entry.admission);
         live.or_else(|| self.overlay.admission(prompt_id))
     }
 
     /// The list of unfinished prompts, the running one first. One that runs and was removed is not on it.
     pub(crate) fn pending(&self) -> Vec<PendingPrompt> {
-        let running = self.turn.iter().filter(|turn| !turn.over && !turn.removed);
-        let running = running.map(|turn| turn.entry.pending(PromptState::Running, InputWritten::Yes));
+        let running = self.running_turn().into_iter().filter(|turn| !turn.removed);
+        let running = running.map(|turn| turn.entry.pending(PromptState::Running, turn.input_written()));
         let queued = self.queue.iter().map(|entry| entry.pending(PromptState::Queued, InputWritten::No));
         let said = self.steering.iter().map(|entry| entry.pending(PromptState::Queued, InputWritten::No));
         running.chain(queued).chain(said).collect()
@@ -76,7 +82,7 @@ impl Session {
 
     /// What is known of a prompt, or (`None`) of the running one, else the head of the queue, else the newest ended one.
     pub(crate) fn turn(&self, prompt_id: Option<&str>) -> TurnView {
-        let running = self.turn.as_ref().filter(|turn| !turn.over);
+        let running = self.running_turn();
         match prompt_id {
             None => TurnView {
                 live: running.map(|turn| self.running(turn)).or_else(|| self.queue.head().map(Entry::queued)),
@@ -87,7 +93,7 @@ impl Session {
     }
 
     fn live(&self, prompt_id: &str) -> Option<LivePrompt> {
-        let running = self.turn.as_ref().filter(|turn| !turn.over && *turn.entry.prompt_id == *prompt_id);
+        let running = self.running_turn().filter(|turn| *turn.entry.prompt_id == *prompt_id);
         running.map(|turn| self.running(turn)).or_else(|| self.queue.get(prompt_id).map(Entry::queued))
     }
 
@@ -97,7 +103,7 @@ impl Session {
 
     /// Whether the prompt waits or runs, its outcome not being out.
     pub(crate) fn is_unfinished(&self, prompt_id: &str) -> bool {
-        let runs = self.turn.as_ref().is_some_and(|turn| !turn.over && *turn.entry.prompt_id == *prompt_id);
+        let runs = self.running_turn().is_some_and(|turn| *turn.entry.prompt_id == *prompt_id);
         runs || self.queue.get(prompt_id).is_some()
     }
 

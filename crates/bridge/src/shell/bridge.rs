@@ -9,13 +9,15 @@ use super::open::{OpenError, OpenSession, Opened, Streams};
 use super::session::Session;
 use crate::input::Input;
 use crate::limits::{Limits, Timeouts};
-use crate::{Clock, Mediation, PromptLedger};
+use crate::{Clock, Mediation, PromptLedger, Witness};
 
 /// What a bridge needs from outside.
 #[derive(Clone)]
 pub struct Options {
     /// Where admissions and outcomes are recorded.
     pub ledger: Arc<dyn PromptLedger>,
+    /// Who keeps a record of witnessed prompts; without one no prompt is witnessed.
+    pub witness: Option<Arc<dyn Witness>>,
     /// The time.
     pub clock: Clock,
     /// The bounds that flags change.

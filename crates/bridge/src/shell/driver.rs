@@ -148,6 +148,10 @@ fn meaning(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Opt
             state.exit = Some(incoming::exit(message.params().unwrap_or("{}")));
             None
         }
+        Kind::Notification { method } if method == "turnd/prompt_written" => {
+            let prompt_id = message.params().and_then(|params| acp::string_at(params, &["promptId"]))?;
+            Some(Input::Written { prompt_id })
+        }
         Kind::Notification { method } if method == "turnd/recording_degraded" => {
             Some(Input::Recording(incoming::recording(message.params().unwrap_or("{}"))))
         }
@@ -215,7 +219,9 @@ fn succeed(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Inp
     if let Some(result) = message.result() {
         state.background = None;
         state.agent.id = acp::string_at(result, &["sessionId"]).unwrap_or_else(|| live.id.clone());
-        settings::succeed(live, state, result, at_ms);
+        let (answer, process) = incoming::without_process(result);
+        state.agent.process = process;
+        settings::succeed(live, state, &answer, at_ms);
     }
     Input::Replaced(succession(message))
 }

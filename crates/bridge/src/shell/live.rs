@@ -21,7 +21,8 @@ use crate::input::Input;
 use crate::limits::Timeouts;
 use crate::prompt::PromptId;
 use crate::settings::Settings;
-use crate::{Admission, Clock, Ending, PromptLedger, Status, Wish, outgoing, session, wire};
+use crate::witness::Process;
+use crate::{Admission, Clock, Ending, PromptLedger, Status, Wish, Witness, outgoing, session, wire};
 
 /// Everything that one live session is.
 pub(super) struct Live {
@@ -33,6 +34,8 @@ pub(super) struct Live {
     pub(super) clock: Clock,
     pub(super) timeouts: Timeouts,
     pub(super) ledger: Arc<dyn PromptLedger>,
+    /// Who keeps a record of witnessed prompts.
+    pub(super) witness: Option<Arc<dyn Witness>>,
     pub(super) registry: Weak<Registry>,
     /// Held for one step at a time and never across an await.
     pub(super) state: Mutex<State>,
@@ -72,6 +75,8 @@ pub(super) struct AgentSession {
     pub(super) settings: Settings,
     /// Its own session file is the transcript.
     pub(super) writes_transcript: bool,
+    /// Its process, if the host says.
+    pub(super) process: Option<Process>,
 }
 
 /// What is asked of the agent or its host, and answered later.
@@ -142,6 +147,7 @@ impl Live {
                 Effect::Reply(answer) => reply = Some(answer),
                 Effect::Publish(event) => self.publish(state, &event, at_ms),
                 Effect::Tell(tell) => self.tell(state, &tell),
+                Effect::Witness { prompt_id, word } => self.tell_witness(state, &prompt_id, &word),
                 Effect::EndStreams => state.bus.end(),
                 Effect::Forget => {
                     self.forget();
@@ -169,7 +175,7 @@ impl Live {
 
     fn tell(&self, state: &mut State, tell: &Tell) {
         let message = match tell {
-            Tell::Prompt { prompt_id, content, extra, originator, after_ms } => {
+            Tell::Prompt { prompt_id, content, extra, originator, after_ms, witnessed } => {
                 let number = state.asked.insert(Asked::Prompt(prompt_id.clone()));
                 let dispatch = outgoing::Dispatch {
                     session_id: &self.id,
@@ -179,6 +185,7 @@ impl Live {
                     extra: extra.as_deref(),
                     originator: originator.as_deref(),
                     after_ms: *after_ms,
+                    witnessed: *witnessed,
                 };
                 outgoing::prompt(number, &dispatch)
             }

@@ -18,7 +18,8 @@ use crate::bus::Bus;
 use crate::clients::Clients;
 use crate::compaction::{Compaction, Seed};
 use crate::settings::Settings;
-use crate::{outgoing, session};
+use crate::witness::Process;
+use crate::{incoming, outgoing, session};
 
 /// Which session to open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,6 +136,7 @@ pub struct Opened {
     agent_session_id: String,
     welcome: String,
     agent_state: String,
+    process: Option<Process>,
     greeting: Greeting,
     created_at_ms: u64,
     options: Options,
@@ -169,12 +171,14 @@ impl Opened {
             }
         };
         let agent_session_id = agent_session_id(&open, &agent_state)?;
+        let (agent_state, process) = incoming::without_process(&agent_state);
         let created_at_ms = options.clock.now_ms();
         Ok(Self {
             open,
             agent_session_id,
             welcome,
-            agent_state,
+            agent_state: agent_state.into_owned(),
+            process,
             greeting,
             created_at_ms,
             options: options.clone(),
@@ -185,7 +189,7 @@ impl Opened {
     /// Makes the session live, its events numbered after `seeded_events`, and `seed` being what came before them. What the agent said
     /// meanwhile is published first, so the newest event may have a higher number.
     pub fn activate(self, seeded_events: u64, seed: Seed) -> Session {
-        let Self { open, agent_session_id, agent_state, greeting, created_at_ms, options, seat, .. } = self;
+        let Self { open, agent_session_id, agent_state, process, greeting, created_at_ms, options, seat, .. } = self;
         let Greeting { streams, frames, asked, early, exit, .. } = greeting;
         let state = State {
             machine: session::Session::new(
@@ -196,6 +200,7 @@ impl Opened {
             ),
             agent: AgentSession {
                 id: agent_session_id,
+                process,
                 settings: Settings::new(agent_state),
                 writes_transcript: open.same_id,
             },
@@ -216,6 +221,7 @@ impl Opened {
             clock: options.clock,
             timeouts: options.timeouts,
             ledger: options.ledger,
+            witness: options.witness,
             registry: Arc::downgrade(&seat.registry),
             state: Mutex::new(state),
             outbox: Outbox::default(),

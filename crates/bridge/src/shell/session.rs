@@ -142,6 +142,7 @@ impl Session {
     /// # Errors
     /// See [`AdmitError`]; nothing has happened then.
     pub fn admit(&self, mut prompt: Prompt) -> Result<Receipt, AdmitError> {
+        prompt.witnessed &= self.live.witness.is_some();
         let prompt_id = prompt.prompt_id.take().unwrap_or_else(|| Uuid::new_v4().to_string());
         let reply = self.live.step(|state| {
             let receipt = Receipt { prompt_id, last_event_id: state.bus.tip(), event_epoch: self.live.epoch.clone() };

@@ -17,4 +17,5 @@ mod resting;
 mod setting;
 mod streams;
 mod waiting;
+mod witnessing;
 mod world;

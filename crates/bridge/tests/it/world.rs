@@ -7,7 +7,7 @@ use std::time::Duration;
 use bridge::limits::{Limits, Timeouts};
 use bridge::{
     Admission, Bridge, Clock, Ending, Frame, Kind, Mediation, OpenSession, Opened, Options, Prompt, PromptLedger, Seed,
-    Session, Subscribe, Subscription, Wish,
+    Session, Subscribe, Subscription, Wish, Witness,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -49,14 +49,14 @@ impl PromptLedger for Ledger {
 
 /// A bridge whose time is tokio's, from 1,000 on.
 pub(crate) fn bridge_with(limits: Limits) -> (Bridge, Arc<Ledger>) {
-    bridge_under(limits, Mediation::default())
+    bridge_under(limits, Mediation::default(), None)
 }
 
-fn bridge_under(limits: Limits, mediation: Mediation) -> (Bridge, Arc<Ledger>) {
+fn bridge_under(limits: Limits, mediation: Mediation, witness: Option<Arc<dyn Witness>>) -> (Bridge, Arc<Ledger>) {
     let ledger = Arc::new(Ledger::default());
     let start = tokio::time::Instant::now();
     let clock = Clock::new(move || 1_000 + u64::try_from(start.elapsed().as_millis()).unwrap());
-    let options = Options { ledger: ledger.clone(), clock, limits, timeouts: Timeouts::default(), mediation };
+    let options = Options { ledger: ledger.clone(), witness, clock, limits, timeouts: Timeouts::default(), mediation };
     (Bridge::new(options), ledger)
 }
 
@@ -80,9 +80,21 @@ impl World {
 
     /// The same where questions are decided by other rules than the first vote.
     pub(crate) async fn under(mediation: Mediation) -> Self {
-        let (bridge, ledger) = bridge_under(Limits::default(), mediation);
-        let (agent, opened) = open(&bridge, open_session(Kind::New)).await;
-        let session = opened.activate(0, Seed::default());
+        Self::of(bridge_under(Limits::default(), mediation, None), json!({"sessionId": "agent-1"})).await
+    }
+
+    /// The same where prompts may have a witness, and the agent is a process of this machine.
+    pub(crate) async fn before(witness: Arc<dyn Witness>) -> Self {
+        let process = json!({"pid": 7, "startTicks": 42, "bootId": "boot"});
+        let state = json!({"sessionId": "agent-1", "_meta": {"turnd/process": process}});
+        Self::of(bridge_under(Limits::default(), Mediation::default(), Some(witness)), state).await
+    }
+
+    async fn of((bridge, ledger): (Bridge, Arc<Ledger>), agent_state: Value) -> Self {
+        let (mut agent, streams) = Agent::connect();
+        let opening = bridge.open(open_session(Kind::New), streams);
+        let (opened, _) = tokio::join!(opening, agent.greet(agent_state));
+        let session = opened.unwrap().activate(0, Seed::default());
         let reader = session.subscribe(&Subscribe::default()).unwrap();
         Self { bridge, ledger, agent, session, reader }
     }

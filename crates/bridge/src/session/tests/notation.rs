@@ -5,6 +5,10 @@
 //! | `admit A`, `admit A 300`, `admit A run 300`, `admit A 300 200` | a prompt is submitted, with a deadline in ms, a run deadline, both |
 //! | `alone A` | a prompt is submitted that is to run next or not at all |
 //! | `retry A` | a prompt is submitted as the repetition of a failed one |
+//! | `witness A`, `witness A 300`, `witness A run 300` | a prompt is submitted that has a witness, with a deadline, a run deadline |
+//! | `go A`, `drop A`, `confirm A` | A's witness lets it run, or not; it has the outcome |
+//! | `written A` | the host says that the agent has the whole of A |
+//! | `user m` | the agent says what it takes for the user's message m |
 //! | `steer A` | a client says something into the running turn |
 //! | `drain`, `drain A`, `drain foreign` | the agent asks for it; for the turn of A; for another session |
 //! | `cancel`, `remove A` | a client cancels, or removes |
@@ -25,14 +29,14 @@
 //! | `rewound`, `release` | whoever does has taken the conversation back, and is done |
 //! | `close`, `kill`, `shutdown`, `lost`, `exited` | the session ends; `exited` is `lost` after the host's report |
 //!
-//! Effects are words too: `record A`, `receipt A`, `> prompt A` for what the agent is told, `complete A end_turn`, …
+//! Effects are words too: `~ …` for what a witness is told, `record A`, `receipt A`, `> prompt A` for what the agent is told, `complete A end_turn`, …
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use acp::RequestId;
 
-use crate::effect::{Effect, Reply, Tell};
+use crate::effect::{Effect, Reply, Tell, Told, Word};
 use crate::event::{Event, Exit, News};
 use crate::incoming::{Ask, Offer, Speech, Update};
 use crate::input::Input;
@@ -43,6 +47,7 @@ use crate::session::Session;
 use crate::session::steering::{Drain, Said};
 use crate::steering::Steered;
 use crate::succession::Succession;
+use crate::witness::Cause;
 use crate::{
     AdmitError, Announcement, Deadline, Decision, HoldError, InputWritten, Meanwhile, Mediation, NotOpen, Reason,
     Resolution, Terminal, Vote, VoteOutcome, Voter,
@@ -104,8 +109,11 @@ impl Play {
         effects
     }
 
+    /// The prompt that runs, or would if its witness had let it.
     fn held(&self) -> Option<String> {
-        self.session.turn.as_ref().map(|turn| turn.entry.prompt_id.to_string())
+        let asked = || self.session.asked().map(|asked| asked.to_string());
+        let turn = self.session.turn.as_ref().or_else(|| self.session.settling());
+        turn.map(|turn| turn.entry.prompt_id.to_string()).or_else(asked)
     }
 
     fn input(&self, words: &[&str]) -> Input {
@@ -170,6 +178,26 @@ impl Play {
             ["shutdown"] => Input::Shutdown,
             ["lost"] => Input::ChannelLost { exit: None },
             ["exited"] => Input::ChannelLost { exit: Some(Exit { code: Some(1), signal: None }) },
+            _ => self.witness_input(words),
+        }
+    }
+
+    /// What has to do with witnesses.
+    fn witness_input(&self, words: &[&str]) -> Input {
+        let named = |id: &str| if id == "?" { self.held().unwrap_or_default() } else { id.to_owned() };
+        match *words {
+            ["witness", id] => admit(id, Prompt { witnessed: true, ..Prompt::default() }),
+            ["witness", id, "run", ms] => {
+                admit(id, Prompt { witnessed: true, run_deadline_ms: ms.parse().ok(), ..Prompt::default() })
+            }
+            ["witness", id, ms] => {
+                admit(id, Prompt { witnessed: true, deadline_ms: ms.parse().ok(), ..Prompt::default() })
+            }
+            ["go", id] => Input::Dispatch { prompt_id: named(id), go: true },
+            ["drop", id] => Input::Dispatch { prompt_id: named(id), go: false },
+            ["confirm", id] => Input::Confirm { prompt_id: named(id) },
+            ["written", id] => Input::Written { prompt_id: named(id) },
+            ["user", id] => update(Speech::User { message_id: Some(id.to_owned()), content: format!("{id:?}") }),
             _ => panic!("no such statement: {words:?}"),
         }
     }
@@ -263,6 +291,7 @@ pub(super) fn word(effect: &Effect) -> String {
         Effect::Reply(reply) => reply_word(reply),
         Effect::Publish(event) => event_word(event),
         Effect::Tell(tell) => format!("> {}", tell_word(tell)),
+        Effect::Witness { prompt_id, word } => format!("~ {}", witness_word(prompt_id, word)),
         Effect::EndStreams => "end".to_owned(),
         Effect::Forget => "forget".to_owned(),
     }
@@ -271,6 +300,31 @@ pub(super) fn word(effect: &Effect) -> String {
 fn terminal_word(terminal: &Terminal) -> String {
     let detail = terminal.code().or(terminal.stop_reason()).unwrap_or("-");
     if detail == terminal.state() { detail.to_owned() } else { format!("{} {detail}", terminal.state()) }
+}
+
+fn witness_word(id: &str, word: &Word) -> String {
+    let told = |told: &Told| format!("{} {}", terminal_word(&told.terminal), told.input_written.as_str());
+    match word {
+        Word::Dispatching { baseline, .. } => {
+            format!("next {id} after {} {}", baseline.turn, baseline.prompt_id.as_deref().unwrap_or("-"))
+        }
+        Word::Written => format!("written {id}"),
+        Word::HeardUpdate => format!("heard {id}"),
+        Word::HeardUser { message_id, .. } => format!("user {} {id}", message_id.as_deref().unwrap_or("-")),
+        Word::Settling(outcome) => format!("settling {id} {}", told(outcome)),
+        Word::Ended { cause, told: outcome } => format!("ended {id} {} {}", told(outcome), cause_word(*cause)),
+        Word::Late(outcome) => format!("late {id} {}", told(outcome)),
+    }
+}
+
+fn cause_word(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Answered => "answered",
+        Cause::Dropped => "dropped",
+        Cause::TakenBack => "taken back",
+        Cause::Expired(_) => "expired",
+        Cause::Flushed(_) => "flushed",
+    }
 }
 
 fn reply_word(reply: &Reply) -> String {

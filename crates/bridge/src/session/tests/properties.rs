@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use proptest::prelude::*;
 
 use super::notation::{Play, word};
-use crate::effect::{Effect, Reply, Tell};
+use crate::effect::{Effect, Reply, Tell, Word};
 use crate::event::News;
 use crate::limits::OVERLAY_PROMPTS_MAX;
 use crate::steering::Steered;
-use crate::{AdmitError, FlushOrigin, NotOpen, Terminal};
+use crate::{AdmitError, FlushOrigin, InputWritten, NotOpen, Terminal};
 
 /// A small account of what ought to be so, kept from the outside.
 #[derive(Default)]
@@ -43,6 +43,18 @@ pub(super) struct Model {
     taken_back: BTreeSet<String>,
     /// Prompts whose cancel a client wished.
     wished: BTreeSet<String>,
+    /// Prompts that have a witness.
+    pub(super) witnessed: BTreeSet<String>,
+    /// Those that were asked for, that their witness has let run, and that it has confirmed the outcome of.
+    asked: BTreeSet<String>,
+    let_go: BTreeSet<String>,
+    confirmed: BTreeSet<String>,
+    /// The one that waits at the gate, and the one whose outcome waits, with it.
+    gate: Option<String>,
+    settling: Option<(String, Terminal)>,
+    /// Those whose end, and whose late answer, the witness was told of.
+    pub(super) ended: BTreeSet<String>,
+    late: BTreeSet<String>,
     /// A close, a kill, a loss or a shutdown has happened.
     ending: bool,
     streams_ended: bool,
@@ -54,8 +66,15 @@ pub(super) struct Model {
 impl Model {
     /// What the agent's answer does, before the machine hears of it.
     pub(super) fn agent_answers(&mut self, statement: &str) {
+        statement.clone_into(&mut self.statement);
         let mut words = statement.split_whitespace();
         let verb = words.next();
+        let named = |what: Option<&String>, id: &str| what.filter(|what| id == "?" || **what == id).cloned();
+        match statement.split_once(' ') {
+            Some(("go", id)) => self.let_go.extend(named(self.gate.as_ref(), id)),
+            Some(("confirm", id)) => self.confirmed.extend(named(self.settling.as_ref().map(|(id, _)| id), id)),
+            _ => {}
+        }
         let answers = matches!(verb, Some("settle" | "fail" | "host" | "hostfail" | "hostgone" | "hostreplaced"));
         if let Some(id) = words.next().filter(|_| answers)
             && (id == "?" || self.held.as_deref() == Some(id))
@@ -83,7 +102,6 @@ impl Model {
         }
         self.held_still &= statement != "release";
         self.shut &= self.held_still;
-        statement.clone_into(&mut self.statement);
         if statement == "rewound" && self.held_still {
             self.taken_back.extend(self.recorded.keys().cloned());
         }
@@ -102,6 +120,8 @@ impl Model {
         let was_said = self.said.iter().position(|id| id == prompt_id);
         assert!(was_said.is_some() || !self.ending, "{prompt_id} admitted at the end");
         assert!(!self.receipts.iter().any(|id| id == prompt_id), "{prompt_id} admitted twice");
+        let is_witnessed = was_said.is_none() && self.statement.starts_with("witness");
+        self.witnessed.extend(is_witnessed.then(|| prompt_id.to_owned()));
         let Some(place) = was_said else { return };
         assert_eq!(place, 0, "{prompt_id} becomes a prompt before an older message");
         // A host that does not answer is given up, and only then says the session that it ends.
@@ -143,23 +163,9 @@ impl Model {
                 assert!(is_first || !self.statement.starts_with("alone"), "{} is not alone", receipt.prompt_id);
                 self.receipts.push(receipt.prompt_id.clone());
             }
-            Effect::Tell(Tell::Prompt { prompt_id, after_ms, .. }) => {
-                self.dated(*after_ms);
-                self.floor_ms = after_ms + 1;
-                assert!(!self.ending, "{prompt_id} dispatched at the end");
-                assert!(self.receipts.contains(&prompt_id.to_string()), "{prompt_id} dispatched before its receipt");
-                assert_eq!(self.held, None, "the agent was given {prompt_id} too");
-                assert!(!self.replacing, "{prompt_id} dispatched to an agent on its way to its end");
-                assert!(!self.held_still, "{prompt_id} dispatched while the agent's memory is changed");
-                assert_eq!(self.waiting.pop_front().as_deref(), Some(&**prompt_id), "out of turn");
-                self.held = Some(prompt_id.to_string());
-            }
-            Effect::RecordTerminal { prompt_id, terminal, at_ms } => {
-                self.dated(*at_ms);
-                self.waiting.retain(|waiting| **waiting != **prompt_id);
-                let first = self.recorded.insert(prompt_id.to_string(), terminal.clone());
-                assert_eq!(first, None, "{prompt_id} recorded twice");
-            }
+            Effect::Tell(Tell::Prompt { prompt_id, after_ms, .. }) => self.dispatched(prompt_id, *after_ms),
+            Effect::Witness { prompt_id, word } => self.told(prompt_id, word),
+            Effect::RecordTerminal { prompt_id, terminal, at_ms } => self.ends(prompt_id, terminal, *at_ms),
             Effect::RecordWish { prompt_id, at_ms } => {
                 self.dated(*at_ms);
                 assert!(!self.ending, "{prompt_id} wished cancelled at the end");
@@ -176,6 +182,8 @@ impl Model {
                 };
                 let recorded = self.recorded.get(&**id).expect("an outcome is on record before it is published");
                 assert_eq!(recorded.code().or(recorded.stop_reason()), Some(detail.as_str()), "{id}");
+                let is_witnessed = self.witnessed.contains(&**id);
+                assert!(!is_witnessed || self.ended.contains(&**id), "{id} published before its witness has heard");
                 assert_eq!(self.published.insert(id.to_string(), detail), None, "{id} published twice");
             }
             Effect::Reply(Reply::Held { at_ms }) => {
@@ -202,6 +210,72 @@ impl Model {
         self.log.push(effect);
     }
 
+    /// The agent is given a prompt.
+    fn dispatched(&mut self, prompt_id: &str, after_ms: u64) {
+        self.dated(after_ms);
+        self.floor_ms = after_ms + 1;
+        assert!(!self.ending, "{prompt_id} dispatched at the end");
+        assert!(self.receipts.contains(&prompt_id.to_owned()), "{prompt_id} dispatched before its receipt");
+        assert_eq!(self.held, None, "the agent was given {prompt_id} too");
+        assert!(!self.replacing, "{prompt_id} dispatched to an agent on its way to its end");
+        assert!(!self.held_still, "{prompt_id} dispatched while the agent's memory is changed");
+        assert_eq!(self.waiting.pop_front().as_deref(), Some(prompt_id), "out of turn");
+        assert!(self.gate.is_none() || self.let_go.contains(prompt_id), "{prompt_id} passes the gate");
+        assert!(self.settling.is_none(), "{prompt_id} dispatched while an outcome waits for its witness");
+        let is_witnessed = self.witnessed.contains(prompt_id);
+        assert_eq!(is_witnessed, self.let_go.contains(prompt_id), "{prompt_id} runs when it is let");
+        self.gate.take_if(|gate| **gate == *prompt_id);
+        self.held = Some(prompt_id.to_owned());
+    }
+
+    /// A prompt's outcome goes on record.
+    fn ends(&mut self, prompt_id: &str, terminal: &Terminal, at_ms: u64) {
+        self.dated(at_ms);
+        self.waiting.retain(|waiting| **waiting != *prompt_id);
+        self.gate.take_if(|gate| **gate == *prompt_id);
+        if let Some((_, outcome)) = self.settling.take_if(|(id, _)| **id == *prompt_id) {
+            // A host that does not answer is given up, and only then says the session that it ends.
+            let is_ending = self.ending || self.replacing && self.statement.starts_with("wait");
+            assert!(is_ending || self.confirmed.contains(prompt_id), "{prompt_id} is not confirmed");
+            assert_eq!(outcome, *terminal, "{prompt_id} has another outcome than its witness was told");
+        }
+        let first = self.recorded.insert(prompt_id.to_owned(), terminal.clone());
+        assert_eq!(first, None, "{prompt_id} recorded twice");
+    }
+
+    /// A witness is told something of its prompt.
+    fn told(&mut self, prompt_id: &str, word: &Word) {
+        let id = prompt_id.to_owned();
+        assert!(self.witnessed.contains(&id), "{id} has no witness");
+        let is_over = self.ended.contains(&id);
+        match word {
+            Word::Dispatching { after_ms, .. } => {
+                assert!(*after_ms >= self.floor_ms, "what is on record is not younger than the turn");
+                assert!(self.asked.insert(id.clone()), "{id} asked for twice");
+                assert!(!self.ending && self.held.is_none() && self.gate.is_none() && self.settling.is_none());
+                assert!(!self.replacing && !self.held_still, "{id} asked for while nothing may run");
+                assert_eq!(self.waiting.front(), Some(&id), "{id} asked for out of turn");
+                self.gate = Some(id);
+            }
+            Word::Written | Word::HeardUpdate | Word::HeardUser { .. } => {
+                assert!(self.let_go.contains(&id) && !is_over, "{id} does not run");
+            }
+            Word::Settling(told) => {
+                assert!(self.let_go.contains(&id) && !is_over && self.settling.is_none() && !self.ending);
+                self.settling = Some((id, told.terminal.clone()));
+            }
+            Word::Ended { told, .. } => {
+                assert!(
+                    matches!(self.log.last(), Some(Effect::RecordTerminal { prompt_id, .. }) if **prompt_id == *id)
+                );
+                assert_eq!(self.recorded.get(&id), Some(&told.terminal), "{id} told as it is on record");
+                assert!(self.let_go.contains(&id) || told.input_written == InputWritten::No, "{id} never ran");
+                assert!(self.ended.insert(id), "told twice");
+            }
+            Word::Late(_) => assert!(is_over && self.late.insert(id), "nothing is late but behind the end, and once"),
+        }
+    }
+
     /// What must hold whenever nothing is happening.
     pub(super) fn agree(&self, play: &Play) {
         let session = &play.session;
@@ -226,7 +300,8 @@ impl Model {
         let waiting: Vec<_> = session.queue.iter().map(|entry| entry.prompt_id.to_string()).collect();
         assert!(waiting.iter().eq(self.waiting.iter()), "{waiting:?} {:?}", self.waiting);
         if !self.ending {
-            let busy = self.held.is_some() || self.replacing || self.held_still;
+            let witness = self.gate.is_some() || self.settling.is_some();
+            let busy = self.held.is_some() || self.replacing || self.held_still || witness;
             assert!(busy || waiting.is_empty(), "an idle agent and a waiting prompt");
         }
     }
@@ -249,6 +324,8 @@ fn statement() -> impl Strategy<Value = String> {
         1 => (id(), 0u64..2_000).prop_map(|(id, ms)| format!("admit {id} run {ms}")),
         1 => id().prop_map(|id| format!("retry {id}")),
         6 => fixed(&["settle ? end_turn", "settle ? cancelled", "fail ?", "host ? completed end_turn", "hostfail ?"]),
+        3 => id().prop_map(|id| format!("witness {id}")),
+        3 => fixed(&["go ?", "go ?", "drop ?", "confirm ?", "confirm ?", "written ?"]),
         5 => id().prop_map(|id| format!("steer {id}")),
         3 => fixed(&["drain", "drain", "drain A", "drain foreign"]),
         2 => id().prop_map(|id| format!("settle {id} end_turn")),
@@ -268,7 +345,7 @@ fn statement() -> impl Strategy<Value = String> {
 }
 
 /// Plays a script against the model and then lets the session come to rest.
-fn play(script: &[String]) -> Model {
+pub(super) fn play(script: &[String]) -> Model {
     let (mut play, mut model) = (Play::new(), Model::default());
     let rest = ["shutdown".to_owned(), "wait 5000".to_owned(), "lost".to_owned()];
     for statement in script.iter().chain(&rest) {
@@ -324,7 +401,7 @@ proptest! {
         let mut play = Play::new();
         for statement in &script {
             let replies = play.act(statement).into_iter().filter(|effect| matches!(effect, Effect::Reply(_))).count();
-            let asks = ["admit", "steer", "retry", "remove", "vote", "cancel", "alone", "hold", "shut", "close", "kill"];
+            let asks = ["admit", "witness", "steer", "retry", "remove", "vote", "cancel", "alone", "hold", "shut", "close", "kill"];
             let expected = statement.split(' ').next().is_some_and(|verb| asks.contains(&verb));
             prop_assert_eq!(replies, usize::from(expected), "{}", statement);
         }

@@ -5,19 +5,19 @@ use super::properties::Model;
 use crate::effect::{Effect, Tell};
 
 /// A session under a model that watches it.
-struct Race {
+pub(super) struct Race {
     play: Play,
     model: Model,
 }
 
 impl Race {
-    fn after(setting: &[&str]) -> Self {
+    pub(super) fn after(setting: &[&str]) -> Self {
         let mut race = Self { play: Play::new(), model: Model::default() };
         setting.iter().for_each(|statement| race.act(statement));
         race
     }
 
-    fn act(&mut self, statement: &str) {
+    pub(super) fn act(&mut self, statement: &str) {
         self.step(statement);
         self.model.agree(&self.play);
     }
@@ -36,7 +36,7 @@ impl Race {
     }
 
     /// Lets the session come to its end and looks whether each prompt has come to one.
-    fn rest(mut self) -> Model {
+    pub(super) fn rest(mut self) -> Model {
         for statement in ["shutdown", "wait 5000", "lost"] {
             self.act(statement);
         }
@@ -48,7 +48,7 @@ impl Race {
 }
 
 /// Every order of these.
-fn orders(of: &[&'static str], mut play: impl FnMut(&[&'static str])) {
+pub(super) fn orders(of: &[&'static str], mut play: impl FnMut(&[&'static str])) {
     fn go(order: &mut Vec<&'static str>, at: usize, play: &mut impl FnMut(&[&'static str])) {
         if at == order.len() {
             return play(order);

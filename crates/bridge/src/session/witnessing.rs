@@ -1,0 +1,205 @@
+//! Prompts whose witness is asked before they run and before they end.
+//!
+//! One that is the next to run stays at the head of the queue until its witness lets it go: to everybody it waits, and whatever ends
+//! a prompt that waits ends it without a word to the agent. A cancel ends it too, as without a witness it would run by then. One that
+//! the agent has answered counts as running until its witness has the outcome; nothing that happens meanwhile changes that outcome.
+//! A session that is not open waits for no witness.
+
+use std::sync::Arc;
+
+use super::Session;
+use super::ending::{Outcome, leave_list};
+use crate::effect::{Reply, Step, Told, Word};
+use crate::event::News;
+use crate::incoming::Speech;
+use crate::limits::HEARD_USER_MESSAGES_MAX;
+use crate::outcome::Answer;
+use crate::prompt::PromptId;
+use crate::queue::Entry;
+use crate::turn::Turn;
+use crate::witness::{Baseline, Cause, FinalText};
+use crate::{InputWritten, Terminal};
+
+/// What waits for a witness.
+#[derive(Debug, Default)]
+pub(super) struct Witnessing {
+    /// The head of the queue, whose witness was asked whether it may run.
+    asked: Option<PromptId>,
+    /// The turn that the agent has answered, whose witness was told of the outcome.
+    settling: Option<Settling>,
+    /// The last turn that was settled.
+    baseline: Baseline,
+}
+
+/// A turn with its outcome, which is not on record.
+#[derive(Debug)]
+struct Settling {
+    turn: Turn,
+    outcome: Outcome,
+}
+
+impl Session {
+    /// The turn whose outcome waits for its witness. The agent holds nothing of it any more.
+    pub(super) fn settling(&self) -> Option<&Turn> {
+        self.witnessing.settling.as_ref().map(|settling| &settling.turn)
+    }
+
+    /// The prompt at the head of the queue that waits for its witness.
+    #[cfg(test)]
+    pub(super) fn asked(&self) -> Option<&PromptId> {
+        self.witnessing.asked.as_ref()
+    }
+
+    /// The last turn that was settled.
+    pub(crate) fn baseline(&self) -> &Baseline {
+        &self.witnessing.baseline
+    }
+
+    /// The agent is still at a prompt whose caller was released.
+    pub(crate) fn is_tainted(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| turn.over)
+    }
+
+    /// The prompt is the next to run. Its witness is asked once.
+    pub(super) fn ask_witness(&mut self, prompt_id: PromptId, step: &mut Step) {
+        if self.witnessing.asked.as_ref() != Some(&prompt_id) {
+            self.witnessing.asked = Some(prompt_id.clone());
+            let (baseline, after_ms) = (self.witnessing.baseline.clone(), self.ledger_ms);
+            step.witness(prompt_id, Word::Dispatching { baseline, after_ms });
+        }
+    }
+
+    /// The witness has decided. For a prompt that is gone that means nothing.
+    pub(super) fn dispatch(&mut self, prompt_id: &str, go: bool, step: &mut Step) {
+        let Some(entry) = self.leave_gate(Some(prompt_id)) else { return };
+        if go {
+            self.hand_on(entry, step);
+        } else {
+            self.end_removed(&entry, Cause::Dropped, step);
+            self.dispatch_next(step);
+        }
+    }
+
+    /// A client cancels what would run by now if it had no witness. Whether there was such a prompt.
+    pub(super) fn cancel_asked(&mut self, prompt_id: Option<&str>, by: Option<Arc<str>>, step: &mut Step) -> bool {
+        let Some(entry) = self.leave_gate(prompt_id) else { return false };
+        step.publish(Some(entry.prompt_id.clone()), by, News::PromptCancelled { forward_failed: false });
+        self.end(&entry, None, Outcome::unrun(Cause::TakenBack), step);
+        leave_list(&entry, step);
+        step.reply(Reply::Done);
+        self.dispatch_next(step);
+        true
+    }
+
+    /// Takes the prompt that waits for its witness, or only the one of that name, out of the queue.
+    fn leave_gate(&mut self, prompt_id: Option<&str>) -> Option<Entry> {
+        let is_meant = |asked: &mut PromptId| prompt_id.is_none_or(|named| **asked == *named);
+        let asked = self.witnessing.asked.take_if(is_meant)?;
+        self.queue.remove(&asked)
+    }
+
+    /// A prompt has ended, so nobody is waited for on its account.
+    pub(super) fn forget_asked(&mut self, prompt_id: &PromptId) {
+        self.witnessing.asked.take_if(|asked| asked == prompt_id);
+    }
+
+    /// The host says that the agent has the whole prompt.
+    pub(super) fn note_written(&mut self, prompt_id: &str, step: &mut Step) {
+        if let Some(turn) = self.turn.as_mut().filter(|turn| *turn.entry.prompt_id == *prompt_id) {
+            tell_written(turn, step);
+        }
+    }
+
+    /// The agent has answered a prompt, whatever it said.
+    pub(super) fn note_settled(&mut self, turn: &mut Turn, answer: &Answer, step: &mut Step) {
+        let Baseline { prompt_id, turn: count } = &mut self.witnessing.baseline;
+        (*prompt_id, *count) = (Some(turn.entry.prompt_id.shared()), *count + 1);
+        if answer.is_agents() {
+            tell_written(turn, step);
+        }
+    }
+
+    /// What the last turn was is not known any more.
+    pub(super) fn forget_baseline(&mut self) {
+        self.witnessing.baseline.prompt_id = None;
+    }
+
+    /// The answer has come to a turn that nobody was released from. It ends now, or when its witness has the outcome.
+    pub(super) fn end_answered(&mut self, turn: Turn, outcome: Outcome, may_wait: bool, step: &mut Step) {
+        if turn.entry.witnessed && may_wait {
+            step.witness(turn.entry.prompt_id.clone(), Word::Settling(told(Some(&turn), &outcome)));
+            self.witnessing.settling = Some(Settling { turn, outcome });
+        } else {
+            self.conclude(&turn, outcome, step);
+        }
+    }
+
+    /// The witness has the outcome. For a prompt that has ended that means nothing.
+    pub(super) fn confirm(&mut self, prompt_id: &str, step: &mut Step) {
+        let is_meant = |settling: &mut Settling| *settling.turn.entry.prompt_id == *prompt_id;
+        if let Some(Settling { turn, outcome }) = self.witnessing.settling.take_if(is_meant) {
+            self.active_at_ms = step.at_ms;
+            self.conclude(&turn, outcome, step);
+            self.dispatch_next(step);
+        }
+    }
+
+    /// The session ends: an outcome that is known waits for nobody.
+    pub(super) fn conclude_settling(&mut self, step: &mut Step) {
+        if let Some(Settling { turn, outcome }) = self.witnessing.settling.take() {
+            self.conclude(&turn, outcome, step);
+        }
+    }
+}
+
+/// A sign of the agent in a turn.
+pub(super) fn hear_sign(turn: &mut Turn, step: &mut Step) {
+    let is_first = turn.heard_at_ms.replace(step.at_ms).is_none();
+    if is_first && turn.entry.witnessed && !turn.over {
+        step.witness(turn.entry.prompt_id.clone(), Word::HeardUpdate);
+    }
+}
+
+/// What the agent takes for the user's words.
+pub(super) fn hear_user(turn: &mut Turn, speech: &Speech, step: &mut Step) {
+    let Speech::User { message_id, content } = speech else { return };
+    if turn.entry.witnessed && turn.user_pieces < HEARD_USER_MESSAGES_MAX {
+        turn.user_pieces += 1;
+        let word = Word::HeardUser { message_id: message_id.clone(), content: content.clone() };
+        step.witness(turn.entry.prompt_id.clone(), word);
+    }
+}
+
+/// The agent has the whole prompt, which is told once and only before the end.
+fn tell_written(turn: &mut Turn, step: &mut Step) {
+    let is_news = !std::mem::replace(&mut turn.written, true);
+    if is_news && turn.entry.witnessed && !turn.over {
+        step.witness(turn.entry.prompt_id.clone(), Word::Written);
+    }
+}
+
+/// An answer to a prompt that had ended. What was said after the end is not kept here.
+pub(super) fn tell_late(turn: &Turn, outcome: &Outcome, step: &mut Step) {
+    if turn.entry.witnessed {
+        let completed = matches!(outcome.terminal, Terminal::Completed { .. });
+        let text = if completed { FinalText::Elsewhere } else { FinalText::None };
+        let told = Told { text, ..told(Some(turn), outcome) };
+        step.witness(turn.entry.prompt_id.clone(), Word::Late(told));
+    }
+}
+
+/// An outcome as the witness is told it.
+pub(super) fn told(turn: Option<&Turn>, outcome: &Outcome) -> Told {
+    let completed = matches!(outcome.terminal, Terminal::Completed { .. });
+    Told {
+        terminal: outcome.terminal.told(),
+        input_written: outcome.input_written,
+        text: turn.filter(|_| completed).map(Turn::final_text).unwrap_or_default(),
+        heard: turn.is_some_and(|turn| turn.heard_at_ms.is_some()),
+    }
+}
+
+/// Whether the agent had the input of a prompt that was answered, when the answer does not say.
+pub(super) fn written_when_answered(turn: &Turn, answer: &Answer) -> InputWritten {
+    if answer.is_agents() { InputWritten::Yes } else { turn.input_written() }
+}

@@ -10,9 +10,10 @@
 //!
 //! What is not here: an agent, a session, a path, HTTP, and a second try. Nothing in this crate ever sends a prompt.
 
+mod canonical;
 mod code;
 mod cursor;
-mod event;
+pub mod event;
 mod evidence;
 mod facts;
 pub mod fail_points;
@@ -20,19 +21,23 @@ mod hash;
 mod id;
 pub mod limits;
 mod machine;
+mod receipt;
+pub mod recovery;
 mod request;
 mod state;
 pub mod store;
 mod terminal;
 
-pub use code::{Category, Cause, Code, Mismatch, Refusal};
-pub use cursor::Cursor;
+pub use canonical::{Canonical, CanonicalError};
+pub use code::{Category, Cause, Code, Mismatch, Refusal, StopReason};
+pub use cursor::{Cursor, Extent, NotAPosition, NotThere, Position};
 pub use event::TerminalEvent;
 pub use evidence::Evidence;
-pub use facts::{ArmedCursor, Baseline, Incarnation};
-pub use hash::Hash;
+pub use facts::{ArmedCursor, Baseline, Incarnation, Process};
+pub use hash::{Asked, HASH_VERSION, Hash, input_hash, prompt_hash};
 pub use id::{IdError, RequestId};
 pub use machine::{Advance, Effect, Input, Late, LateKind, Recovered, step};
+pub use receipt::{Beside, receipt};
 pub use request::{Options, Registration, Request};
 pub use state::{InputWritten, Phase, State};
 pub use terminal::{FinalText, Outcome, Stage, Terminal};

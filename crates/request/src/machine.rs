@@ -4,8 +4,17 @@
 //! table of return requests, section 2.4. What it promises is a property of that list: one end for a request, nothing after it but late
 //! evidence, and a final text only with `completed`.
 
+mod after;
+mod before;
+mod dispatching;
+mod running;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use crate::recovery::Loss;
 use crate::{
-    ArmedCursor, Baseline, Cause, Evidence, InputWritten, Mismatch, Outcome, Refusal, Request, Stage, Terminal,
+    ArmedCursor, Baseline, Cause, Evidence, InputWritten, Mismatch, Outcome, Phase, Refusal, Request, Stage, State,
+    Terminal,
 };
 
 /// All that can happen to a request.
@@ -78,8 +87,11 @@ pub enum Recovered {
     Staged(Stage),
     /// The transcript has the turn, exactly.
     Exact(Stage),
-    /// The deadline passed, and nothing ended before it.
-    DeadlinePassed,
+    /// The deadline passed, and nothing is known to have ended before it.
+    DeadlinePassed {
+        /// What ended after it.
+        late: Option<Stage>,
+    },
     /// A fact does not hold.
     Mismatch(Mismatch),
     /// A turn ended, and only its place and time say whose it was.
@@ -87,7 +99,7 @@ pub enum Recovered {
     /// The turn ended, and its text is lost.
     FinalTextUnavailable,
     /// Nothing says how the turn ended.
-    DaemonLost,
+    DaemonLost(Loss),
     /// The store was made anew from what could be read.
     StoreRecovered,
 }
@@ -177,6 +189,10 @@ impl LateKind {
 /// Decides. The time is in epoch milliseconds.
 #[must_use]
 pub fn step(request: &Request, input: &Input, at_ms: u64) -> Vec<Effect> {
-    let _ = (request, input, at_ms);
-    Vec::new()
+    match (request.state, request.phase) {
+        (State::Registered, Phase::Registered | Phase::Admitted) => before::step(request, input, at_ms),
+        (State::Registered, Phase::Dispatching) => dispatching::step(request, input, at_ms),
+        (State::Submitted | State::Bound, _) => running::step(request, input, at_ms),
+        _ => after::step(request, input, at_ms),
+    }
 }

@@ -41,6 +41,39 @@ pub struct FinalText {
     pub is_truncated: bool,
 }
 
+impl Terminal {
+    /// The end with an answer.
+    pub(crate) fn completed(stop_reason: &str, text: FinalText, evidence: Evidence, at_ms: u64) -> Self {
+        Self {
+            state: State::Completed,
+            code: None,
+            detail: None,
+            input_written: InputWritten::Yes,
+            stop_reason: Some(stop_reason.to_owned()),
+            final_text: Some(text),
+            evidence: Some(evidence),
+            at_ms,
+        }
+    }
+
+    /// An end without an answer.
+    pub(crate) fn without_text(state: State, code: Code, input_written: InputWritten, at_ms: u64) -> Self {
+        debug_assert!(state.is_terminal() && state != State::Completed, "{state:?} is no end without an answer");
+        let (detail, stop_reason, final_text, evidence) = (None, None, None, None);
+        Self { state, code: Some(code), detail, input_written, stop_reason, final_text, evidence, at_ms }
+    }
+
+    /// The same with a fixed word beside the code.
+    pub(crate) fn with_detail(self, detail: Option<&'static str>) -> Self {
+        Self { detail, ..self }
+    }
+
+    /// The same with what ties the turn to the request.
+    pub(crate) fn with_evidence(self, evidence: Evidence) -> Self {
+        Self { evidence: Some(evidence), ..self }
+    }
+}
+
 impl FinalText {
     /// The final text that a turn's whole answer is; none when it says nothing, which is no final message.
     #[must_use]
@@ -71,7 +104,8 @@ pub enum Outcome {
         /// What ties it to the prompt.
         evidence: Evidence,
     },
-    /// An error which means that the call never started: unknown method, invalid parameters, not logged in.
+    /// An error which means that the call never started (unknown method, invalid parameters, not logged in), and no update of the turn was
+    /// seen. Where one was, it is [`Outcome::Failed`].
     Rejected {
         /// What was wrong, where that is known.
         category: Option<Category>,
@@ -83,7 +117,7 @@ pub enum Outcome {
         /// What ties it to the prompt.
         evidence: Evidence,
     },
-    /// It was cancelled by somebody else, or ended with its session.
+    /// The agent answered that it was cancelled, or after a cancel: somebody else's, or that of its session's end.
     Stopped {
         /// Who ended it.
         cause: Cause,

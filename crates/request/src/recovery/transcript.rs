@@ -1,0 +1,152 @@
+//! Whether what stands behind the armed tail is our turn, and nothing else.
+
+use super::Loss;
+use crate::{Cause, Evidence, FinalText, Mismatch, Outcome, Request};
+
+/// A record behind the armed tail that says something about a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Somebody asked something, also in the middle of a turn.
+    User {
+        /// The record.
+        record_id: String,
+        /// The prompt it is stamped with.
+        prompt_id: Option<String>,
+        /// Whether it is the request's prompt, by its content.
+        prompt: PromptSeen,
+    },
+    /// A turn ended.
+    Turn {
+        /// The prompt it is stamped with.
+        prompt_id: Option<String>,
+        /// How.
+        turn: TurnSeen,
+    },
+    /// The history was replaced or taken back here.
+    Replaced,
+    /// From here on another process writes.
+    NewWriter,
+}
+
+/// Whether a user record has the content whose hash the request keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptSeen {
+    /// It has.
+    Same,
+    /// It has another one.
+    Other,
+    /// That cannot be told from the record.
+    Untold,
+}
+
+/// A turn record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnSeen {
+    /// How the turn ended.
+    pub state: TurnState,
+    /// The agent's word.
+    pub stop_reason: Option<String>,
+    /// The answer.
+    pub text: TextSeen,
+    /// When, in epoch milliseconds.
+    pub ended_at_ms: u64,
+}
+
+/// The three ways a turn record says that a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnState {
+    /// The agent answered.
+    Completed,
+    /// A cancel reached the agent.
+    Cancelled,
+    /// The agent, or the way to it, failed.
+    Error,
+}
+
+/// The answer, as far as the transcript has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextSeen {
+    /// There was none.
+    None,
+    /// All of it.
+    Whole(FinalText),
+    /// There was one, and not all of it is on record.
+    Lost,
+}
+
+/// What the records come to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Reading<'a> {
+    /// Our turn, whole, and nobody else's record in it.
+    Exact(&'a TurnSeen),
+    /// A fact does not hold.
+    Mismatch(Mismatch),
+    /// A turn that nothing but its place ties to us.
+    Unstamped,
+    /// Nothing that says how our turn ended.
+    Lost(Loss),
+}
+
+/// How a turn is called that says that it is done and not why.
+const REASON_UNTOLD: &str = "unspecified";
+
+/// Reads until our turn ends, or until something stands there that does not belong to it.
+pub(super) fn read<'a>(request: &Request, seen: &'a [Seen]) -> Reading<'a> {
+    let ours = request.registration.prompt_id.as_str();
+    let is_ours = |id: &Option<String>| id.as_deref() == Some(ours);
+    let mut asked = false;
+    for (place, record) in seen.iter().enumerate() {
+        match record {
+            Seen::Replaced => return Reading::Lost(Loss::TakenBack),
+            Seen::NewWriter => break,
+            Seen::User { .. } if asked => return Reading::Mismatch(Mismatch::ExtraUserMessage),
+            Seen::User { prompt_id, prompt, .. } if is_ours(prompt_id) => match prompt {
+                PromptSeen::Same => asked = true,
+                PromptSeen::Other => return Reading::Mismatch(Mismatch::PromptMismatch),
+                PromptSeen::Untold => return Reading::Unstamped,
+            },
+            Seen::User { prompt_id, .. } => {
+                return foreign_question(prompt_id.is_some(), seen[place..].iter().any(|later| asks(later, ours)));
+            }
+            Seen::Turn { prompt_id, turn } if asked && is_ours(prompt_id) => return Reading::Exact(turn),
+            Seen::Turn { prompt_id: Some(_), .. } if asked => return Reading::Mismatch(Mismatch::PromptIdMismatch),
+            // A turn record without its question, or a question without a stamped turn record.
+            Seen::Turn { prompt_id, .. } if is_ours(prompt_id) || prompt_id.is_none() => return Reading::Unstamped,
+            // The turn before ours, put on record late.
+            Seen::Turn { prompt_id, .. } if *prompt_id == request.registration.baseline.prompt_id => (),
+            Seen::Turn { .. } => return Reading::Mismatch(Mismatch::BaselineMoved),
+        }
+    }
+    Reading::Lost(if asked { Loss::Interrupted } else { Loss::NotShown })
+}
+
+/// Somebody else's question stands where ours should be the first.
+fn foreign_question(is_stamped: bool, ours_follows: bool) -> Reading<'static> {
+    match (ours_follows, is_stamped) {
+        (true, _) => Reading::Mismatch(Mismatch::ExtraUserMessage),
+        (false, true) => Reading::Mismatch(Mismatch::PromptIdMismatch),
+        (false, false) => Reading::Unstamped,
+    }
+}
+
+fn asks(seen: &Seen, ours: &str) -> bool {
+    matches!(seen, Seen::User { prompt_id: Some(id), .. } if id == ours)
+}
+
+/// What a turn record says, in the words of whoever would have seen it live. None when its text should be there and is not.
+pub(super) fn outcome(turn: &TurnSeen) -> Option<Outcome> {
+    let evidence = Evidence::TranscriptExact;
+    Some(match (turn.state, &turn.text) {
+        (TurnState::Cancelled, _) => Outcome::Stopped { cause: Cause::TurnCancelled },
+        (TurnState::Error, _) => Outcome::Failed { category: None, evidence },
+        (TurnState::Completed, TextSeen::Lost) => return None,
+        (TurnState::Completed, text) => {
+            let stop_reason = turn.stop_reason.clone().unwrap_or_else(|| REASON_UNTOLD.to_owned());
+            let final_text = match text {
+                TextSeen::Whole(text) => Some(text.clone()),
+                TextSeen::None | TextSeen::Lost => None,
+            };
+            Outcome::Ended { stop_reason, final_text, evidence }
+        }
+    })
+}

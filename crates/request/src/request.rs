@@ -161,7 +161,6 @@ impl Request {
     /// The row after the effects of one step at a time in epoch milliseconds. Its revision rises by one when anything changed. Late
     /// evidence and a removal are no matter of the row.
     pub fn apply(&mut self, effects: &[Effect], at_ms: u64) {
-        let before = self.clone();
         for effect in effects {
             match effect {
                 Effect::Advance(advance) => self.advance(advance, at_ms),
@@ -169,7 +168,8 @@ impl Request {
                 Effect::Late(_) | Effect::Remove => (),
             }
         }
-        if *self != before {
+        // A machine that has nothing to say of the row says nothing.
+        if effects.iter().any(|effect| matches!(effect, Effect::Advance(_) | Effect::End(_))) {
             self.rev += 1;
         }
     }
@@ -217,5 +217,20 @@ impl Request {
             self.final_sha256 = Some(text.sha256);
             self.final_truncated = text.is_truncated;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_keep_what_a_later_version_wrote() {
+        let text = r#"{"v":9,"queue":true,"later":{"a":[1]}}"#;
+        let options: Options = serde_json::from_str(text).unwrap();
+        assert!(options.queue && !options.cancel_on_timeout && options.v == 9);
+        let again: Value = serde_json::from_str(&serde_json::to_string(&options).unwrap()).unwrap();
+        assert_eq!(again["later"]["a"][0], 1);
+        assert_eq!(again["v"], 9);
     }
 }

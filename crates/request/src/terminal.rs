@@ -6,6 +6,9 @@ use sha2::{Digest as _, Sha256};
 use crate::limits::FINAL_BYTES_MAX;
 use crate::{Category, Cause, Code, Evidence, Hash, InputWritten, State};
 
+/// The stop reason of a turn that was done. Every other one ended it early.
+pub(crate) const NATURAL_END: &str = "end_turn";
+
 /// The end of a request: decided once, never changed. Only `completed` has a final text, and it always has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -144,5 +147,48 @@ impl Stage {
     #[must_use]
     pub fn new(outcome: Outcome, at_ms: u64) -> Self {
         Self { v: Self::VERSION, at_ms, outcome }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is on disk in stores of this version.
+    #[test]
+    fn a_stage_is_written_as_it_always_was_and_reads_back() {
+        let sha256 = "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4";
+        let final_text = format!(r#"{{"text":"hi","full_bytes":2,"sha256":"{sha256}","is_truncated":false}}"#);
+        let ended = Outcome::Ended {
+            stop_reason: "end_turn".to_owned(),
+            final_text: FinalText::new("hi"),
+            evidence: Evidence::RpcResponse,
+        };
+        let failed = Outcome::Failed { category: Some(Category::Rate), evidence: Evidence::V2Accepted };
+        for (outcome, text) in [
+            (
+                ended,
+                format!(
+                    r#"{{"kind":"ended","stop_reason":"end_turn","final_text":{final_text},"evidence":"rpc_response"}}"#
+                ),
+            ),
+            (failed, r#"{"kind":"failed","category":"rate","evidence":"v2_accepted"}"#.to_owned()),
+            (Outcome::Rejected { category: None }, r#"{"kind":"rejected","category":null}"#.to_owned()),
+            (
+                Outcome::Stopped { cause: Cause::SessionClosed },
+                r#"{"kind":"stopped","cause":"session_closed"}"#.to_owned(),
+            ),
+        ] {
+            let stage = Stage::new(outcome, 7);
+            let text = format!(r#"{{"v":1,"at_ms":7,"outcome":{text}}}"#);
+            assert_eq!(serde_json::to_string(&stage).unwrap(), text);
+            assert_eq!(serde_json::from_str::<Stage>(&text).unwrap(), stage);
+        }
+    }
+
+    #[test]
+    fn a_stage_of_a_kind_that_is_not_known_is_an_error() {
+        let text = r#"{"v":2,"at_ms":7,"outcome":{"kind":"vanished"}}"#;
+        assert!(serde_json::from_str::<Stage>(text).is_err());
     }
 }

@@ -1,12 +1,10 @@
 //! The whole prompt is with the agent. Every end here says so.
 
+use crate::terminal::NATURAL_END;
 use crate::{
     Advance, Code, Effect, Evidence, FinalText, Input, InputWritten, Mismatch, Outcome, Recovered, Request, Stage,
     State, StopReason, Terminal,
 };
-
-/// The stop reason of a turn that was done. Every other one ended it early.
-const NATURAL_END: &str = "end_turn";
 
 pub(super) fn step(request: &Request, input: &Input, at_ms: u64) -> Vec<Effect> {
     match input {

@@ -96,6 +96,7 @@ fn turn(how: &str) -> TurnSeen {
         "error" => (TurnState::Error, None, TextSeen::None),
         "untold \"hi\"" => (TurnState::Completed, None, TextSeen::Whole(FinalText::new("hi").unwrap())),
         "end_turn lost" => (TurnState::Completed, Some("end_turn"), TextSeen::Lost),
+        "max_tokens lost" => (TurnState::Completed, Some("max_tokens"), TextSeen::Lost),
         _ => match how.split_once(" \"") {
             Some((reason, text)) => {
                 let text = FinalText::new(text.trim_end_matches('"')).unwrap();
@@ -115,6 +116,7 @@ fn a_turn_that_is_exactly_ours_is_taken_as_it_says() {
     check("U(p1), T(p1 error)", "aborted turn_error yes");
     check("U(p1), T(p1 end_turn)", "indeterminate no_final_message yes");
     check("U(p1), T(p1 end_turn lost)", "indeterminate final_text_unavailable yes");
+    check("U(p1), T(p1 max_tokens lost)", "aborted max_tokens yes");
     check("U(p1), T(p1 untold \"hi\")", "aborted unspecified yes");
     check("U(p1), T(p1 end_turn \"hi\"), U(p2), T(p2 end_turn \"ho\")", "completed yes \"hi\"");
     check("T(p0 end_turn \"late\"), U(p1), T(p1 end_turn \"hi\")", "completed yes \"hi\"");

@@ -1,6 +1,7 @@
 //! Whether what stands behind the armed tail is our turn, and nothing else.
 
 use super::Loss;
+use crate::terminal::NATURAL_END;
 use crate::{Cause, Evidence, FinalText, Mismatch, Outcome, Request};
 
 /// A record behind the armed tail that says something about a turn.
@@ -139,7 +140,8 @@ pub(super) fn outcome(turn: &TurnSeen) -> Option<Outcome> {
     Some(match (turn.state, &turn.text) {
         (TurnState::Cancelled, _) => Outcome::Stopped { cause: Cause::TurnCancelled },
         (TurnState::Error, _) => Outcome::Failed { category: None, evidence },
-        (TurnState::Completed, TextSeen::Lost) => return None,
+        // A turn that ended early has no final message to be lost.
+        (TurnState::Completed, TextSeen::Lost) if turn.stop_reason.as_deref() == Some(NATURAL_END) => return None,
         (TurnState::Completed, text) => {
             let stop_reason = turn.stop_reason.clone().unwrap_or_else(|| REASON_UNTOLD.to_owned());
             let final_text = match text {

@@ -12,6 +12,18 @@ fn scenario_10_what_ended_delivery_failed_is_not_sent_again() {
 }
 
 #[test]
+fn scenario_15_a_fresh_session_has_no_turn_before_ours() {
+    let mut played = play("registered");
+    played.request.registration.baseline = crate::Baseline::default();
+    let armed = crate::ArmedCursor::default();
+    let incarnation_id = Some("i1".to_owned());
+    played.take(&Input::Dispatched { armed, baseline: crate::Baseline::default(), incarnation_id }, 10);
+    played.take(&Input::Written, 11);
+    played.take(&super::notation::input("end_turn \"hi\""), 12);
+    assert_eq!(played.shown(), "completed yes \"hi\"");
+}
+
+#[test]
 fn scenario_18_all_but_the_newline_may_have_been_read() {
     check("registered > admitted > dispatched > write failed(whole) = indeterminate write_unknown maybe");
     check("registered > admitted > dispatched > write failed(part) = delivery_failed write_failed no");
@@ -93,6 +105,15 @@ fn scenario_49_a_rewind_before_the_dispatch() {
 }
 
 #[test]
+fn scenario_51_an_update_that_might_be_unrelated_is_not_enough_to_complete() {
+    check_all(
+        "registered > dispatched > written > first update = bound yes
+         registered > dispatched > written > first update > perhaps end_turn \"hi\" = indeterminate unattributable yes
+         registered > dispatched > written > first update > end_turn \"hi\" = completed yes \"hi\"",
+    );
+}
+
+#[test]
 fn scenario_52_a_second_version_agent_accepts_then_shows_the_message_then_is_idle() {
     let played = play("registered > dispatched > written > accepted > bound(u1) > perhaps end_turn \"hi\"");
     assert_eq!(played.shown(), "completed yes \"hi\"");
@@ -119,6 +140,13 @@ fn scenario_56_outcome_and_deadline_in_one_instant_are_one_end() {
         assert_eq!(played.ends, 1, "{script}");
         assert_eq!(played.request.final_message.is_some(), played.request.state == State::Completed);
     }
+}
+
+#[test]
+fn scenario_57_a_second_cancel_changes_nothing() {
+    let once = play("registered > dispatched > written > cancel").request;
+    let twice = play("registered > dispatched > written > cancel > cancel").request;
+    assert_eq!(once, twice);
 }
 
 #[test]
@@ -199,4 +227,17 @@ fn an_answer_before_the_news_of_the_write_is_the_news_of_the_write() {
     let request = play("registered > dispatched").request;
     let effects = step(&request, &super::notation::input("end_turn \"hi\""), 20);
     assert!(matches!(effects[..], [Effect::Advance(Advance::Submitted), Effect::End(_)]), "{effects:?}");
+}
+
+#[test]
+fn scenario_62_a_graceful_shutdown_in_the_middle_of_a_turn() {
+    check("registered > dispatched > written > bound > daemon stops(yes) > crash = aborted daemon_shutdown yes");
+}
+
+#[test]
+fn scenario_64_a_deadline_is_the_timers_word_and_not_the_wall_clocks() {
+    let mut played = play("registered > dispatched > written");
+    played.request.registration.deadline_at = Some(1_000_000);
+    played.take(&Input::Deadline, 1);
+    assert_eq!(played.shown(), "timed_out deadline yes");
 }

@@ -22,6 +22,7 @@ mod connection;
 mod consumer;
 mod error;
 mod events;
+mod export;
 mod incarnation;
 mod late;
 pub mod limits;
@@ -29,8 +30,10 @@ mod list;
 mod meta;
 mod open;
 mod place;
+mod prune;
 mod queue;
 mod register;
+mod rescue;
 mod row;
 mod schema;
 mod shared;
@@ -40,11 +43,14 @@ mod writer;
 pub use apply::Applied;
 pub use consumer::{Acknowledgement, Consumer};
 pub use error::StoreError;
-pub use events::{After, Events, Filter, Page, PageError};
+pub use events::{Events, Filter, Page, PageError};
+pub use export::{export, verify};
 pub use late::LateEvidence;
 pub use list::{Entry, List, Listed};
 pub use open::OpenError;
+pub use prune::{Pruned, Retention};
 pub use register::{Registered, Tombstone};
+pub use rescue::{Rescue, recover, reset};
 pub use verify::Report;
 
 use ballast::Ballast;
@@ -97,6 +103,7 @@ pub struct Head {
 /// An open store. Dropping it does what waits and closes it.
 pub struct Store {
     place: Place,
+    options: Options,
     queue: Arc<Queue>,
     shared: Arc<Shared>,
     /// As the last life left it; the epoch is this life's.
@@ -140,7 +147,7 @@ impl Store {
         };
         let writer = begin(writer, lock).map_err(schema::io)?;
         let writer = Mutex::new(Some(writer));
-        Ok((Self { place, queue, shared, opened: opened.meta, writer }, waiting))
+        Ok((Self { place, options, queue, shared, opened: opened.meta, writer }, waiting))
     }
 
     /// Registers a request: looked up and put in at once, so that of many with one id one is new. Refused while the store is in trouble.
@@ -253,11 +260,11 @@ impl Store {
         self.read(|conn| events::page(conn, page))
     }
 
-    /// The event of a request that has ended, and its place.
+    /// The event of a request that has ended.
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub fn event_of(&self, request_id: &RequestId) -> Result<Option<(TerminalEvent, Cursor)>, StoreError> {
+    pub fn event_of(&self, request_id: &RequestId) -> Result<Option<TerminalEvent>, StoreError> {
         self.read(|conn| events::of_request(conn, request_id))
     }
 
@@ -343,6 +350,39 @@ impl Store {
     /// See [`StoreError`].
     pub fn verify(&self, is_recovered: bool) -> Result<Report, StoreError> {
         self.read(|conn| verify::look(conn, verify::Depth::Whole, is_recovered))
+    }
+
+    /// Forgets what is old enough, in small steps between which others write, gives the room back to the disk, and keeps some of it back
+    /// for bad times. Blocks; is refused, in the middle if need be, while the store is in trouble.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn prune(&self, retention: Retention, now_ms: u64) -> Result<Pruned, StoreError> {
+        let mut pruned = Pruned { is_more: true, ..Pruned::default() };
+        while pruned.is_more {
+            let work = move |turn: &mut command::Turn<'_>| prune::step(turn, &retention, now_ms);
+            pruned = pruned.and(self.ask("prune", work)?);
+        }
+        while self.ask("vacuum", |turn: &mut command::Turn<'_>| prune::vacuum(turn.conn))? {}
+        // The log is cut by a connection of its own; the writer waits for it as for anybody else's.
+        let conn = connection::writing(&self.place.file(), self.options.busy_ms)?;
+        connection::checkpoint(&conn)?;
+        Ballast::new(self.place.ballast(), self.options.ballast_bytes).fill();
+        Ok(pruned)
+    }
+
+    /// Asks the writer for something that may be refused, and waits for it.
+    fn ask<T: Send + 'static>(
+        &self,
+        step: &'static str,
+        work: impl FnMut(&mut command::Turn<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (sender, receiver) = mpsc::channel();
+        let reply = move |outcome| {
+            let _ = sender.send(outcome);
+        };
+        self.queue.put(Box::new(Job::refusable(step, work, reply)));
+        receiver.recv().unwrap_or(Err(StoreError::Closed))
     }
 
     /// Which life of the daemon this is: one more than the last.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::command::{MakeLine, Turn};
 use super::error::StoreError;
 use super::late;
-use super::meta::{Meta, link};
+use super::meta::Meta;
 use super::row;
 use crate::{Effect, Input, Outcome, Recovered, Request, RequestId, Stage, TerminalEvent, step};
 
@@ -62,20 +62,14 @@ fn end(turn: &mut Turn<'_>, request: &mut Request, rev: u64, at_ms: u64) -> Resu
     let meta = Meta::read(conn)?;
     let seq = meta.head_seq + 1;
     request.terminal_seq = Some(seq);
-    let payload = payload(request, &meta.stream_id, seq);
-    let chain = link(&meta.head_chain, &payload);
     row::update(conn, request, rev)?;
-    let event = TerminalEvent { seq, request_id: request.id().clone(), at_ms, payload, chain };
+    let event = TerminalEvent::new(request, &meta.stream_id, seq, &meta.head_chain, at_ms);
     insert_event(conn, &event)?;
     conn.prepare_cached("UPDATE meta SET head_seq = ?1, head_chain = ?2, last_wall_ms = max(last_wall_ms, ?3)")?
-        .execute((seq, chain, at_ms))?;
+        .execute((seq, event.chain, at_ms))?;
     conn.prepare_cached("DELETE FROM outcome_stage WHERE request_id = ?1")?.execute([request.id().as_str()])?;
     turn.newest = Some(seq);
     Ok(event)
-}
-
-fn payload(request: &Request, stream_id: &str, seq: u64) -> String {
-    format!("{{\"stream_id\":\"{stream_id}\",\"terminal_event_sequence\":{seq},\"request_id\":\"{}\"}}", request.id())
 }
 
 /// Puts an event in.

@@ -6,22 +6,13 @@ use super::error::StoreError;
 use super::limits::{PAGE_BYTES_MAX, PAGE_EVENTS_MAX, SCAN_EVENTS_MAX};
 use super::meta::Meta;
 use super::row;
-use crate::{Cursor, Hash, RequestId, State, TerminalEvent};
-
-/// From where a page is asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum After {
-    /// Behind a number. That the history is the same is not checked.
-    Number(u64),
-    /// Behind a place in one history.
-    Cursor(Cursor),
-}
+use crate::{Cursor, Extent, Hash, NotThere, Position, RequestId, State, TerminalEvent};
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// From where.
-    pub after: After,
+    pub after: Position,
     /// Events, at most; [`PAGE_EVENTS_MAX`] bounds it.
     pub limit: usize,
     /// Bytes of bodies after which no further event is put in; at least one is. [`PAGE_BYTES_MAX`] bounds it.
@@ -33,7 +24,7 @@ pub struct Page {
 impl Page {
     /// As much as a page holds, of everything.
     #[must_use]
-    pub fn after(after: After) -> Self {
+    pub fn after(after: Position) -> Self {
         Self { after, limit: PAGE_EVENTS_MAX, bytes: PAGE_BYTES_MAX, filter: Filter::default() }
     }
 }
@@ -52,8 +43,8 @@ pub struct Filter {
 /// A page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Events {
-    /// The events with the place of each, rising by number; with a filter not by one.
-    pub events: Vec<(TerminalEvent, Cursor)>,
+    /// The events, rising by number; with a filter not by one.
+    pub events: Vec<TerminalEvent>,
     /// The number to go on behind: it passes the events that the filter left out, too.
     pub next_after: u64,
     /// The same as a place.
@@ -67,29 +58,9 @@ pub struct Events {
 /// Why there is no page.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// What is behind the place was pruned. List the requests, then begin anew.
-    #[error("the cursor is too old: the oldest event is {oldest}, the head {head}")]
-    TooOld {
-        /// The oldest number that is kept.
-        oldest: u64,
-        /// The highest number there is.
-        head: u64,
-    },
-    /// There never was this number: the store was restored or replaced.
-    #[error("the cursor is ahead of the head {head}")]
-    Ahead {
-        /// The highest number there is.
-        head: u64,
-    },
-    /// The place is in another stream.
-    #[error("the stream is another one: {stream_id}")]
-    Changed {
-        /// The stream that is here.
-        stream_id: String,
-    },
-    /// The same number, and another history before it.
-    #[error("the stream has another history at the cursor")]
-    Diverged,
+    /// The stream does not go on from there.
+    #[error(transparent)]
+    NotThere(#[from] NotThere),
     /// The store cannot say.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -129,8 +100,7 @@ pub(super) fn page(conn: &Connection, page: &Page) -> Result<Events, PageError> 
                 break;
             }
             bytes += event.payload.len();
-            let cursor = meta.cursor(seq, &here);
-            events.push((event, cursor));
+            events.push(event);
         }
         (next_after, chain) = (seq, here);
     }
@@ -139,30 +109,18 @@ pub(super) fn page(conn: &Connection, page: &Page) -> Result<Events, PageError> 
 }
 
 /// The number to begin behind, and the chain value there.
-fn begin(conn: &Connection, meta: &Meta, after: &After) -> Result<(u64, Hash), PageError> {
-    let seq = match after {
-        After::Number(seq) => *seq,
-        After::Cursor(cursor) if cursor.stream_id != meta.stream_id => {
-            return Err(PageError::Changed { stream_id: meta.stream_id.clone() });
-        }
-        After::Cursor(cursor) => cursor.seq,
-    };
-    let (oldest, head) = (meta.pruned_through + 1, meta.head_seq);
-    if seq < meta.pruned_through {
-        return Err(PageError::TooOld { oldest, head });
-    }
-    if seq > head {
-        return Err(PageError::Ahead { head });
-    }
-    let chain = if seq == meta.pruned_through {
-        meta.pruned_chain
+fn begin(conn: &Connection, meta: &Meta, after: &Position) -> Result<(u64, Hash), PageError> {
+    let extent = Extent { stream_id: meta.stream_id.clone(), head: meta.head_seq, pruned_through: meta.pruned_through };
+    let seq = after.seq();
+    let chain: Option<Hash> = if seq == meta.pruned_through {
+        Some(meta.pruned_chain)
     } else {
-        conn.prepare_cached("SELECT chain FROM terminal_event WHERE seq = ?1")?.query_row([seq], |row| row.get(0))?
+        let mut statement = conn.prepare_cached("SELECT chain FROM terminal_event WHERE seq = ?1")?;
+        statement.query_row([seq], |row| row.get(0)).optional()?
     };
-    match after {
-        After::Cursor(cursor) if *cursor != meta.cursor(seq, &chain) => Err(PageError::Diverged),
-        _ => Ok((seq, chain)),
-    }
+    let seq = after.resume(&extent, |_| chain)?;
+    let chain = chain.ok_or_else(|| StoreError::Corrupt(format!("the event {seq} is missing")))?;
+    Ok((seq, chain))
 }
 
 impl Filter {
@@ -199,16 +157,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<TerminalEvent, StoreError> {
 ///
 /// # Errors
 /// See [`StoreError`].
-pub(super) fn of_request(
-    conn: &Connection,
-    request_id: &RequestId,
-) -> Result<Option<(TerminalEvent, Cursor)>, StoreError> {
-    let look = conn.unchecked_transaction()?;
-    let meta = Meta::read(&look)?;
-    let mut statement = look.prepare_cached("SELECT * FROM terminal_event WHERE request_id = ?1")?;
-    let event = statement.query_row([request_id.as_str()], |row| Ok(read(row))).optional()?.transpose()?;
-    Ok(event.map(|event| {
-        let cursor = meta.cursor(event.seq, &event.chain);
-        (event, cursor)
-    }))
+pub(super) fn of_request(conn: &Connection, request_id: &RequestId) -> Result<Option<TerminalEvent>, StoreError> {
+    let mut statement = conn.prepare_cached("SELECT * FROM terminal_event WHERE request_id = ?1")?;
+    statement.query_row([request_id.as_str()], |row| Ok(read(row))).optional()?.transpose()
 }

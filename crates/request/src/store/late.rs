@@ -1,6 +1,6 @@
 //! What came after an end. It changes nothing and is no event.
 
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::error::StoreError;
 use super::row;
@@ -45,16 +45,24 @@ pub(super) fn read(conn: &Connection, request_id: &RequestId) -> Result<Vec<Late
     Ok(found)
 }
 
+/// Reads a whole row of the table of staged outcomes: whose it is, and the outcome.
+///
+/// # Errors
+/// When it is none.
+pub(super) fn read_stage(row: &Row<'_>) -> Result<(String, Stage), StoreError> {
+    let text: String = row.get("outcome")?;
+    match serde_json::from_str(&text) {
+        Ok(stage) => Ok((row.get("request_id")?, stage)),
+        Err(_) => Err(StoreError::Unreadable { column: "outcome", value: text }),
+    }
+}
+
 /// The outcome that was staged and not made an end yet.
 ///
 /// # Errors
 /// See [`StoreError`].
 pub(super) fn staged(conn: &Connection, request_id: &RequestId) -> Result<Option<Stage>, StoreError> {
-    let mut statement = conn.prepare_cached("SELECT outcome FROM outcome_stage WHERE request_id = ?1")?;
-    let text: Option<String> = statement.query_row([request_id.as_str()], |row| row.get(0)).optional()?;
-    let Some(text) = text else { return Ok(None) };
-    match serde_json::from_str(&text) {
-        Ok(stage) => Ok(Some(stage)),
-        Err(_) => Err(StoreError::Unreadable { column: "outcome", value: text }),
-    }
+    let mut statement = conn.prepare_cached("SELECT * FROM outcome_stage WHERE request_id = ?1")?;
+    let found = statement.query_row([request_id.as_str()], |row| Ok(read_stage(row))).optional()?.transpose()?;
+    Ok(found.map(|(_, stage)| stage))
 }

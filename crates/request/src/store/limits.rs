@@ -25,6 +25,10 @@ pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 pub(super) const SCAN_EVENTS_MAX: usize = 10_000;
 /// Requests of a page of the list, at most.
 pub const LIST_MAX: usize = 1_000;
+/// Requests that are pruned in one transaction: a few milliseconds in which nothing else is written.
+pub(super) const PRUNE_STEP: u64 = 200;
+/// Free pages that are given back in one transaction.
+pub(super) const VACUUM_STEP_PAGES: i64 = 256;
 /// Events whose chain is recomputed when the store is opened. All of them are when it is verified.
 pub(super) const CHAIN_LOOK: u64 = 1_000;
 

@@ -1,7 +1,6 @@
 //! The one row that says which stream this is and how far it got.
 
 use rusqlite::Connection;
-use sha2::{Digest as _, Sha256};
 
 use super::error::StoreError;
 use crate::{Cursor, Hash};
@@ -54,18 +53,6 @@ impl Meta {
 
     /// A place in this stream.
     pub(super) fn cursor(&self, seq: u64, chain: &Hash) -> Cursor {
-        let mut first = [0; 8];
-        first.copy_from_slice(&chain.0[..8]);
-        Cursor { stream_id: self.stream_id.clone(), seq, chain: first }
+        Cursor::new(&self.stream_id, seq, chain)
     }
-}
-
-/// What stands before the first event of a stream.
-pub(super) fn genesis(stream_id: &str) -> Hash {
-    Hash(Sha256::digest(stream_id).into())
-}
-
-/// What ties an event to all before it: the hash of the chain value before it and of its body.
-pub(super) fn link(before: &Hash, payload: &str) -> Hash {
-    Hash(Sha256::new().chain_update(before.0).chain_update(payload).finalize().into())
 }

@@ -10,6 +10,7 @@ use super::connection::{self, SQLITE_VERSION_MIN};
 use super::error::StoreError;
 use super::meta::Meta;
 use super::place::{Place, is_remote};
+use super::rescue::absorb_lines;
 use super::schema::{self, Beginning, Header, STEPS, VERSION, io};
 use super::verify::{Depth, look};
 use crate::fail_points::FailPoints;
@@ -111,6 +112,7 @@ pub(super) fn open(
     if meta.closed_at.is_some() {
         return Err(OpenError::Exported);
     }
+    absorb_lines(&conn, place, now_ms)?;
     meta.daemon_epoch += 1;
     meta.commit_no += 1;
     conn.execute(
@@ -124,7 +126,7 @@ pub(super) fn open(
 ///
 /// # Errors
 /// When it is not ours to judge.
-fn examine(place: &Place, busy_ms: u64) -> Result<Option<String>, OpenError> {
+pub(super) fn examine(place: &Place, busy_ms: u64) -> Result<Option<String>, OpenError> {
     let newer = |found| OpenError::Newer { found, known: VERSION };
     match schema::header(&place.file()).map_err(io)? {
         Header::Foreign => return Err(OpenError::Foreign),

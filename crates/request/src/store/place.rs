@@ -10,7 +10,7 @@ const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
 /// The database with its log and index.
-const TRIO: [&str; 3] = ["requests.db", "requests.db-wal", "requests.db-shm"];
+pub(super) const TRIO: [&str; 3] = ["requests.db", "requests.db-wal", "requests.db-shm"];
 
 /// The store's folder and the names in it.
 #[derive(Debug, Clone)]
@@ -124,6 +124,29 @@ impl Place {
         found.sort();
         found.reverse();
         Ok(found)
+    }
+
+    /// Keeps what was set aside, now that it is decided about, under another name.
+    ///
+    /// # Errors
+    /// When it cannot be renamed.
+    pub(super) fn decide(&self, aside: &Path) -> io::Result<PathBuf> {
+        let name = aside.file_name().unwrap_or_default();
+        let kept = self.folder.join(name.to_string_lossy().replacen("aside-", "kept-", 1));
+        std::fs::rename(aside, &kept)?;
+        flush_folder(&self.folder)?;
+        Ok(kept)
+    }
+
+    /// Puts the lines of outcomes, if there are any, to what is kept: they are in the new store.
+    ///
+    /// # Errors
+    /// When they cannot be moved.
+    pub(super) fn put_lines_away(&self, kept: &Path) -> io::Result<()> {
+        match std::fs::rename(self.lines(), kept.join("outcomes.jsonl")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => flush_folder(&self.folder),
+        }
     }
 
     /// A new folder for files that are kept, named after the time, and after nothing else that is there already.

@@ -8,9 +8,9 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::connection::{self, APPLICATION_ID};
 use super::error::StoreError;
-use super::meta::genesis;
 use super::place::{Place, create, flush_folder};
 use crate::Hash;
+use crate::event::genesis;
 use crate::fail_points::{FailPoints, When};
 
 /// The version that this program writes.

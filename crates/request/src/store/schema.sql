@@ -82,6 +82,8 @@ CREATE TABLE request (
 
 CREATE INDEX request_open ON request (created_at) WHERE terminal_seq IS NULL;
 CREATE INDEX request_deadline ON request (deadline_at) WHERE terminal_seq IS NULL AND deadline_at IS NOT NULL;
+-- A process that nobody refers to can be forgotten without looking through all requests.
+CREATE INDEX request_incarnation ON request (incarnation_id);
 CREATE INDEX request_session ON request (session_id, state);
 
 CREATE TABLE outcome_stage (

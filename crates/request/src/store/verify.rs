@@ -4,8 +4,9 @@ use rusqlite::Connection;
 
 use super::error::StoreError;
 use super::limits::CHAIN_LOOK;
-use super::meta::{Meta, link};
+use super::meta::Meta;
 use crate::Hash;
+use crate::event::link;
 
 /// How much is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

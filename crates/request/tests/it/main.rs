@@ -1,0 +1,13 @@
+//! The store of return requests, from outside.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod crashes;
+mod failures;
+mod forgetting;
+mod moving;
+mod opening;
+mod registering;
+mod streams;
+mod torn_log;
+mod world;

@@ -1,0 +1,178 @@
+//! The terminal stream as its readers see it: returns 2.12.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+
+use turnd_request::store::{Filter, Page, PageError, Registered, StoreError};
+use turnd_request::{Cursor, NotThere, Position, Registration, State, TerminalEvent};
+
+use crate::world::{World, asked, id, settled, wait};
+
+fn page(world: &World, page: &Page) -> Result<(Vec<u64>, u64), PageError> {
+    let page = world.store().events(page)?;
+    Ok((page.events.iter().map(|event| event.seq).collect(), page.next_after))
+}
+
+#[test]
+fn scenario_68_what_commits_between_a_read_and_the_wait_is_not_missed() {
+    let world = World::new();
+    let latest = Arc::new((Mutex::new(0), Condvar::new()));
+    let told = Arc::clone(&latest);
+    // Registered before the read: returns 2.12.
+    world.store().on_commit(Arc::new(move |newest| {
+        *told.0.lock().unwrap() = newest;
+        told.1.notify_all();
+    }));
+    let (seen, _) = page(&world, &Page::after(Position::Number(0))).unwrap();
+    assert!(seen.is_empty());
+    world.complete("x");
+    let guard = latest.0.lock().unwrap();
+    let guard = latest.1.wait_while(guard, |newest| *newest == 0).unwrap();
+    assert_eq!(*guard, 1);
+    drop(guard);
+    assert_eq!(page(&world, &Page::after(Position::Number(0))).unwrap(), (vec![1], 1));
+}
+
+#[test]
+fn a_commit_tells_the_newest_number_once_and_only_when_it_has_one() {
+    let world = World::new();
+    let told: Arc<Mutex<Vec<u64>>> = Arc::default();
+    let listener = Arc::clone(&told);
+    world.store().on_commit(Arc::new(move |newest| listener.lock().unwrap().push(newest)));
+    world.submit("x");
+    assert!(told.lock().unwrap().is_empty());
+    world.apply("x", settled("t")).unwrap();
+    world.apply("x", settled("late")).unwrap();
+    assert_eq!((told.lock().unwrap().clone(), world.store().newest()), (vec![1], 1));
+}
+
+#[test]
+fn the_event_is_there_for_whoever_was_told_of_the_end() {
+    let world = World::new();
+    world.submit("x");
+    let store = Arc::clone(world.store());
+    let found = wait(|reply| {
+        let reader = Arc::clone(&store);
+        store.apply(id("x"), settled("t"), world.now, move |_| {
+            reply(reader.events(&Page::after(Position::Number(0))).unwrap().events.len());
+        });
+    });
+    assert_eq!(found, 1);
+}
+
+#[test]
+fn scenario_69_readers_at_different_places_each_get_all_that_follows_in_order() {
+    let world = World::new();
+    let events: Vec<TerminalEvent> = (0..30).map(|number| world.complete(&format!("r{number}"))).collect();
+    for begin in [0, 7, 29, 30] {
+        let (mut after, mut read) = (Position::Number(begin), Vec::new());
+        loop {
+            let page = world.store().events(&Page { limit: 4, ..Page::after(after) }).unwrap();
+            if page.events.is_empty() {
+                break;
+            }
+            after = Position::Cursor(page.next_cursor);
+            read.extend(page.events);
+        }
+        assert_eq!(read, events[usize::try_from(begin).unwrap()..], "after {begin}");
+    }
+}
+
+#[test]
+fn an_event_is_the_same_bytes_however_it_is_read_and_says_its_place() {
+    let world = World::new();
+    let event = world.complete("x");
+    assert_eq!(world.store().event_of(&id("x")).unwrap(), Some(event.clone()));
+    assert_eq!(world.events(), std::slice::from_ref(&event));
+    let body: serde_json::Value = serde_json::from_str(&event.payload).unwrap();
+    assert_eq!((body["final_message"].as_str(), body["state"].as_str()), (Some("answer of x"), Some("completed")));
+    let place = Position::parse(body["cursor"].as_str().unwrap()).unwrap();
+    assert_eq!(world.store().events(&Page::after(place)).unwrap().next_after, 1);
+    world.complete("y");
+    assert_eq!(world.store().event_of(&id("x")).unwrap(), Some(event));
+}
+
+#[test]
+fn a_page_is_bounded_by_events_and_by_bytes_and_never_empty_for_a_large_one() {
+    let world = World::new();
+    for number in 0..5 {
+        world.complete(&format!("r{number}"));
+    }
+    let all = Page::after(Position::Number(0));
+    assert_eq!(page(&world, &Page { limit: 2, ..all.clone() }).unwrap(), (vec![1, 2], 2));
+    let two = world.events()[..2].iter().map(|event| event.payload.len()).sum();
+    assert_eq!(page(&world, &Page { bytes: two, ..all.clone() }).unwrap(), (vec![1, 2], 2));
+    assert_eq!(page(&world, &Page { bytes: two - 1, ..all.clone() }).unwrap(), (vec![1], 1));
+    assert_eq!(page(&world, &Page { bytes: 0, limit: 0, ..all }).unwrap(), (vec![1], 1));
+}
+
+#[test]
+fn scenario_72_a_place_that_is_not_in_this_history_is_named_as_what_it_is() {
+    let world = World::new();
+    let first = world.complete("x");
+    world.complete("y");
+    let head = world.store().head().unwrap();
+    let at = |after| world.store().events(&Page::after(after)).map(|page| page.next_after);
+    assert_eq!(at(Position::Number(2)), Ok(2));
+    assert_eq!(at(Position::Number(3)), Err(NotThere::Ahead { head: 2 }.into()));
+    let here = Cursor::new(&head.stream_id, 1, &first.chain);
+    assert_eq!(at(Position::Cursor(here.clone())), Ok(2));
+    let foreign = Cursor { stream_id: "other".into(), ..here.clone() };
+    assert_eq!(at(Position::Cursor(foreign)), Err(NotThere::Changed { stream_id: head.stream_id.clone() }.into()));
+    let other = Cursor { chain: [0; 8], ..here };
+    assert_eq!(at(Position::Cursor(other)), Err(NotThere::Diverged { seq: 1 }.into()));
+    assert_eq!(at(Position::Cursor(head.cursor)), Ok(2));
+}
+
+#[test]
+fn scenario_75_a_filter_passes_over_what_it_leaves_out() {
+    let world = World::new();
+    for number in 0..12 {
+        let name = format!("r{number}");
+        let session_id = if number % 3 == 0 { "s" } else { "t" }.to_owned();
+        let asked = Registration { session_id, ..asked(&name) };
+        assert!(matches!(world.ask(asked).unwrap(), Registered::New(_)));
+        world.apply(&name, turnd_request::Input::Cancel).unwrap();
+    }
+    let filter = Filter { session_id: Some("s".into()), ..Filter::default() };
+    let all = Page { filter, ..Page::after(Position::Number(0)) };
+    assert_eq!(page(&world, &all).unwrap(), (vec![1, 4, 7, 10], 12));
+    assert_eq!(page(&world, &Page { limit: 2, ..all.clone() }).unwrap(), (vec![1, 4], 6));
+    let none = Filter { state: Some(State::Completed), ..Filter::default() };
+    assert_eq!(page(&world, &Page { filter: none, ..all.clone() }).unwrap(), (vec![], 12));
+    let theirs = Filter { owner: Some("b".into()), ..Filter::default() };
+    assert_eq!(page(&world, &Page { filter: theirs, ..all }).unwrap(), (vec![], 12));
+}
+
+#[test]
+fn scenario_76_a_consumer_moves_forward_only_and_not_above_the_head() {
+    let world = World::new();
+    for number in 0..12 {
+        world.complete(&format!("r{number}"));
+    }
+    assert_eq!(world.consume("c", 10, Some(true)).unwrap().acked_seq, 10);
+    let after = world.consume("c", 7, None).unwrap();
+    assert_eq!((after.acked_seq, after.protect), (10, true));
+    assert_eq!(world.consume("c", 17, None), Err(StoreError::Ahead { asked: 17, head: 12 }));
+    assert_eq!(world.store().consumers().unwrap(), [after]);
+}
+
+#[test]
+fn many_who_write_get_every_number_once() {
+    let world = World::new();
+    let highest = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (world, highest) = (&world, &highest);
+            scope.spawn(move || {
+                for number in 0..20 {
+                    let event = world.complete(&format!("r{thread}-{number}"));
+                    highest.fetch_max(event.seq, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(highest.load(Ordering::Relaxed), 160);
+    assert_eq!(world.events().iter().map(|event| event.seq).collect::<Vec<_>>(), (1..=160).collect::<Vec<_>>());
+    world.assert_sound();
+}

@@ -30,6 +30,7 @@ pub(super) fn transact(
     commit_no: u64,
     fail_points: &FailPoints,
 ) -> Result<Committed, StoreError> {
+    limit(conn, fail_points)?;
     conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     let before = conn.total_changes();
     let mut turn = Turn { conn, fail_points, newest: None };
@@ -82,4 +83,21 @@ fn one(turn: &mut Turn<'_>, item: &mut Item) -> Result<(), StoreError> {
 pub(super) fn stored_commit(conn: &Connection) -> Result<(u64, u64), StoreError> {
     let mut statement = conn.prepare_cached("SELECT commit_no, head_seq FROM meta")?;
     Ok(statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
+/// A test can have SQLite itself run out of room: the file may not grow while the place `limit` fails.
+#[cfg(feature = "fail-points")]
+fn limit(conn: &Connection, fail_points: &FailPoints) -> Result<(), StoreError> {
+    let pages: i64 = match fail_points.reach(When::At, "limit") {
+        Ok(()) => i64::from(u32::MAX) - 1,
+        Err(_) => conn.query_row("PRAGMA page_count", [], |row| row.get(0))?,
+    };
+    Ok(conn.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?)
+}
+
+#[cfg(not(feature = "fail-points"))]
+#[inline]
+#[expect(clippy::unnecessary_wraps, reason = "the other build fails")]
+const fn limit(_conn: &Connection, _fail_points: &FailPoints) -> Result<(), StoreError> {
+    Ok(())
 }

@@ -160,7 +160,7 @@ fn read_all(conn: &Connection, found: &mut Found) {
     found.incarnations = salvage(conn, "incarnation", damaged, |row| Ok(incarnation::read(row)?));
     found.consumers = salvage(conn, "consumer", damaged, |row| Ok(consumer::read(row)?));
     let seqs = salvage(conn, "terminal_event", damaged, |row| Ok(row.get::<_, u64>("seq")?));
-    for (request, stage) in salvage(conn, "outcome_stage", damaged, |row| late::read_stage(row)).into_values() {
+    for (request, stage) in salvage(conn, "outcome_stage", damaged, late::read_stage).into_values() {
         found.stages.insert(request, stage);
     }
     let numbers = found.requests.values().filter_map(|request| request.terminal_seq);

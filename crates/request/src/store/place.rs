@@ -197,7 +197,6 @@ pub(super) fn is_remote(folder: &Path) -> io::Result<bool> {
 /// # Errors
 /// None.
 #[cfg(not(target_os = "linux"))]
-#[expect(clippy::unnecessary_wraps, reason = "the other build fails")]
 pub(super) fn is_remote(_folder: &Path) -> io::Result<bool> {
     Ok(false)
 }

@@ -5,7 +5,7 @@
 //!
 //! The pure half reads no clock, rolls no dice and touches no file. Read it in this order: `request.rs` (a row), `machine.rs` (all that can
 //! happen, all that can come of it, and the one function between them), `terminal.rs` (what an end is), `recovery.rs` (what is said of a
-//! request after a crash), `event.rs` and `receipt.rs` (what consumers and callers are shown), `cursor.rs`, `hash.rs`. The other half keeps
+//! request after a crash), `event.rs` and `receipt.rs` (what consumers and callers are shown), `cursor.rs`, `hash.rs`; and, by itself, `webhook.rs` (who is sent what ended). The other half keeps
 //! the rows in one file.
 //!
 //! What is not here: an agent, a session, a path, HTTP, and a second try. Nothing in this crate ever sends a prompt.
@@ -27,6 +27,7 @@ mod request;
 mod state;
 pub mod store;
 mod terminal;
+pub mod webhook;
 
 pub use canonical::{Canonical, CanonicalError};
 pub use code::{Category, Cause, Code, Mismatch, Refusal, StopReason};

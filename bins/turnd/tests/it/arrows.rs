@@ -21,7 +21,11 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         &["turnd-acp", "turnd-transcript"],
         &["bytes", "rustix", "serde", "serde_json", "thiserror", "tokio", "tracing", "uuid"],
     ),
-    ("turnd-request", &[], &["rusqlite", "rustix", "serde", "serde_json", "sha2", "thiserror", "tracing", "uuid"]),
+    (
+        "turnd-request",
+        &[],
+        &["base64", "rusqlite", "rustix", "serde", "serde_json", "sha2", "thiserror", "tracing", "uuid"],
+    ),
     ("turnd-agent", &["turnd-acp"], &["bytes", "serde_json", "tokio"]),
     (
         "turnd-serve",

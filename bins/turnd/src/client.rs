@@ -44,6 +44,7 @@ pub(crate) struct Client {
     authorization: Option<HeaderValue>,
     tls: Option<TlsConnector>,
     connections: JoinSet<()>,
+    was_reached: bool,
 }
 
 /// A whole answer.
@@ -97,7 +98,12 @@ impl Client {
     pub(crate) fn new(endpoint: Endpoint, token: Option<&str>) -> Result<Self, ClientError> {
         let authorization = token.map(bearer).transpose()?;
         let tls = endpoint.is_https.then(connection::tls).transpose()?;
-        Ok(Self { endpoint, authorization, tls, connections: JoinSet::new() })
+        Ok(Self { endpoint, authorization, tls, connections: JoinSet::new(), was_reached: false })
+    }
+
+    /// Whether a connection ever came about. Where none did, an address may be mistyped, and trying again is no use.
+    pub(crate) fn was_reached(&self) -> bool {
+        self.was_reached
     }
 
     /// Sends one request and reads the whole answer.
@@ -190,6 +196,7 @@ impl Client {
             request.headers_mut().insert(AUTHORIZATION, authorization.clone());
         }
         let stream = connection::open(&self.endpoint, self.tls.as_ref()).await?;
+        self.was_reached = true;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         // The connection drives itself; its errors surface in the request that uses it.
         self.connections.spawn(async move { drop(connection.await) });

@@ -9,6 +9,9 @@ use crate::exit::STATUSES;
 /// The longest request id, in characters (return request rules, section 2.9).
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
+/// Ids that are words of the daemon's paths: what is asked under them is no request.
+const PATH_WORDS: [&str; 3] = ["events", "stream", "consumers"];
+
 /// The states in which a request may still become anything.
 const PENDING: [&str; 3] = ["registered", "submitted", "bound"];
 
@@ -120,7 +123,7 @@ pub(crate) enum RequestCommand {
 #[command(after_help = format!("\
 Examples:
   turnd request get review-17
-  turnd request get review-17 | jq -r .final_message
+  turnd request get review-17 | jq -r .terminal.final_message
 
 {STATUSES}"))]
 pub(crate) struct GetArgs {
@@ -170,7 +173,7 @@ The object is printed when the request has ended, and also when the limit came f
 that is lost meanwhile is made again.
 
 Examples:
-  turnd request wait review-17 | jq -r .final_message
+  turnd request wait review-17 | jq -r .terminal.final_message
   turnd request wait review-17 --timeout-ms 60000 || echo \"status $?\"
 
 {STATUSES}"))]
@@ -242,6 +245,9 @@ fn request_id(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > REQUEST_ID_CHARS_MAX || !text.chars().all(is_id) {
         return Err(format!("up to {REQUEST_ID_CHARS_MAX} letters, digits, `.`, `_`, `:` and `-` are an id"));
     }
+    if PATH_WORDS.contains(&text) {
+        return Err("it is a word of the daemon's paths and no id".to_owned());
+    }
     Ok(text.to_owned())
 }
 
@@ -264,6 +270,10 @@ mod tests {
             ("a b", false),
             ("a/b", false),
             ("ü", false),
+            ("events", false),
+            ("stream", false),
+            ("consumers", false),
+            ("event", true),
         ] {
             assert_eq!(request_id(text).is_ok(), expected, "{text}");
         }

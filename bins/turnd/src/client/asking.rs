@@ -17,20 +17,17 @@ pub(crate) struct Asked {
 }
 
 impl Client {
-    /// Sends a request, and the same again after a lost connection or an answer that asks for it. Where nobody listens at the first try,
-    /// that is told at once: nothing was sent, and an address may be mistyped.
+    /// Sends a request, and the same again after a lost connection or an answer that asks for it. Where nobody ever listened, that is told
+    /// at once.
     pub(crate) async fn ask(&mut self, method: Method, path: &str, body: Option<&Value>) -> Asked {
         let mut backoff = Backoff::bounded(TRIES_MORE);
         let mut asked = Asked { outcome: self.call(method.clone(), path, body).await, may_have_arrived: false };
-        if matches!(asked.outcome, Err(ClientError::Unreachable(_))) {
-            return asked;
-        }
         loop {
             let (why, after) = match &asked.outcome {
                 Ok(answer) if answer.asks_again() => {
                     (format!("the daemon answers {}", answer.status), answer.retry_after)
                 }
-                Err(error) if error.is_passing() => (error.to_string(), None),
+                Err(error) if error.is_passing() && self.was_reached() => (error.to_string(), None),
                 _ => return asked,
             };
             asked.may_have_arrived |= match &asked.outcome {

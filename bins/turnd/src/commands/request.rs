@@ -8,7 +8,7 @@ mod watch;
 use std::borrow::Cow;
 
 use hyper::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::{AckArgs, CancelArgs, DaemonArgs, GetArgs, RequestArgs, RequestCommand};
 use crate::client::{Answer, Client, Endpoint, segment};
@@ -37,13 +37,13 @@ pub(super) fn client(args: &DaemonArgs) -> Result<Client, Failure> {
 
 async fn get(client: &mut Client, args: &GetArgs) -> Result<Exit, Failure> {
     let path = format!("/return-requests/{}", segment(&args.id));
-    print(&client.ask(Method::GET, &path, None).await.outcome?)
+    print(&client.ask(Method::GET, &path, None).await.outcome?, ("request_id", &args.id))
 }
 
 async fn cancel(client: &mut Client, args: &CancelArgs) -> Result<Exit, Failure> {
     let path = format!("/return-requests/{}/cancel", segment(&args.id));
     let body = if args.interrupt { json!({"interrupt": true}) } else { json!({}) };
-    print(&client.ask(Method::POST, &path, Some(&body)).await.outcome?)
+    print(&client.ask(Method::POST, &path, Some(&body)).await.outcome?, ("request_id", &args.id))
 }
 
 async fn ack(client: &mut Client, args: &AckArgs) -> Result<Exit, Failure> {
@@ -52,19 +52,26 @@ async fn ack(client: &mut Client, args: &AckArgs) -> Result<Exit, Failure> {
     if let Some(protect) = args.protect {
         body["protect"] = protect.into();
     }
-    print(&client.ask(Method::PUT, &path, Some(&body)).await.outcome?)
+    print(&client.ask(Method::PUT, &path, Some(&body)).await.outcome?, ("name", &args.name))
 }
 
 /// Prints the object that an answer is, byte for byte, as one line.
-pub(super) fn print(answer: &Answer) -> Result<Exit, Failure> {
+pub(super) fn print(answer: &Answer, named: (&str, &str)) -> Result<Exit, Failure> {
+    object_of(answer, named)?;
+    output::bytes_line(&one_line(&answer.body))?;
+    Ok(Exit::Done)
+}
+
+/// The object that an answer is, which has to name what was asked about: some other page of some other server says nothing of it.
+fn object_of(answer: &Answer, (key, name): (&str, &str)) -> Result<Value, Failure> {
     if !answer.is_success() {
         return Err(Failure::refused(answer));
     }
-    if !answer.json().is_object() {
-        return Err(Failure::new(Exit::Failed, format!("unexpected answer: {} without an object", answer.status)));
+    let object = answer.json();
+    if object[key] != name {
+        return Err(Failure::new(Exit::Failed, format!("unexpected answer: {} without {name:?}", answer.status)));
     }
-    output::bytes_line(&one_line(&answer.body))?;
-    Ok(Exit::Done)
+    Ok(object)
 }
 
 /// JSON text as one line: its strings hold no bare newline, so whichever is there stands between two words.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::request::{client, print};
 use crate::cli::SendArgs;
-use crate::client::{Answer, Asked, Client, segment};
+use crate::client::{Asked, Client, segment};
 use crate::exit::{Exit, Failure};
 use crate::output::progress;
 
@@ -34,7 +34,7 @@ async fn durable(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exi
     let Asked { outcome, may_have_arrived } = client.ask(Method::POST, &path, Some(&body(args, &id, text))).await;
     let unknown = format!("whether it was taken is unknown: send the same again with --request-id {id}");
     let refused = match outcome {
-        Ok(answer) if answer.is_success() => return receipt(&answer, "request_id", &id),
+        Ok(answer) if answer.is_success() => return print(&answer, ("request_id", &id)),
         Ok(answer) => Failure::refused(&answer),
         Err(error) => error.into(),
     };
@@ -70,7 +70,7 @@ async fn plain(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exit,
         outcome = again.outcome;
     }
     let refused = match outcome {
-        Ok(answer) if answer.is_success() => return receipt(&answer, "promptId", &id),
+        Ok(answer) if answer.is_success() => return print(&answer, ("promptId", &id)),
         Ok(answer) => Failure::refused(&answer),
         Err(error) => error.into(),
     };
@@ -81,15 +81,6 @@ async fn plain(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exit,
 async fn knows_ids(client: &mut Client) -> bool {
     let Ok(answer) = client.ask(Method::GET, "/capabilities", None).await.outcome else { return false };
     answer.json()["features"].as_array().is_some_and(|tags| tags.iter().any(|tag| tag == IDS_ARE_KNOWN))
-}
-
-/// Prints a receipt, if it is one of what was sent: a page of some proxy is none.
-fn receipt(answer: &Answer, key: &str, id: &str) -> Result<Exit, Failure> {
-    if answer.json()[key] != id {
-        let text = format!("unexpected answer: {} without the receipt of {id}", answer.status);
-        return Err(Failure::new(Exit::Failed, text));
-    }
-    print(answer)
 }
 
 /// A UUID of version 7, which says when it was made: a daemon can tell a forgotten id from a new one by it.

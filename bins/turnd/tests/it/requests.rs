@@ -163,13 +163,28 @@ fn a_refusal_behind_a_lost_try_says_that_the_try_may_have_been_taken() {
 }
 
 #[test]
-fn an_answer_that_is_no_receipt_of_what_was_sent_is_not_taken_for_one() {
-    for body in ["<html>welcome</html>", "{}", r#"{"request_id":"another"}"#, r#"["job-1"]"#] {
+fn an_answer_that_does_not_name_what_was_asked_about_is_not_taken_for_one_that_does() {
+    for body in [
+        "<html>welcome</html>",
+        "{}",
+        r#"{"request_id":"another","state":"completed"}"#,
+        r#"{"promptId":"job-1","name":"another"}"#,
+        r#"["job-1"]"#,
+    ] {
         let daemon = Scripted::always(200, body);
-        let output = daemon.run(&["send", "S", "--return-final", "--request-id", "job-1", "hello"]);
-        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{body}");
-        if body != "{}" && !body.contains("another") {
-            assert_eq!(daemon.run(&["request", "get", "job-1"]).status.code(), Some(1), "{body}");
+        for words in [
+            &["send", "S", "--return-final", "--request-id", "job-1", "hello"][..],
+            &["send", "S", "hello"],
+            &["request", "get", "job-1"],
+            &["request", "cancel", "job-1"],
+            &["request", "wait", "job-1"],
+            &["request", "list"],
+            &["request", "watch", "--once"],
+            &["request", "ack", "job-1", "7"],
+        ] {
+            let output = daemon.run(words);
+            assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{words:?} {body}");
+            assert!(stderr(&output).starts_with("turnd: unexpected answer"), "{words:?}: {}", stderr(&output));
         }
     }
 }
@@ -214,7 +229,8 @@ fn a_plain_prompt_is_sent_again_only_to_a_daemon_that_knows_its_id() {
 
 #[test]
 fn a_request_is_printed_byte_for_byte_as_one_line() {
-    let body = "{\"b\" :1.0,\r\n \"a\":\"x\\ny\u{fc}\"}\n";
+    let body = "{\"request_id\" :\"x:1\",\r\n \"name\":\"a b\",\"c\":\"x\\ny\u{fc}\",\"d\":1.0}\n";
+    let expected = "{\"request_id\" :\"x:1\",   \"name\":\"a b\",\"c\":\"x\\ny\u{fc}\",\"d\":1.0}\n";
     for words in [
         &["request", "get", "x:1"][..],
         &["request", "cancel", "x:1"],
@@ -223,7 +239,7 @@ fn a_request_is_printed_byte_for_byte_as_one_line() {
     ] {
         let daemon = Scripted::always(200, body);
         let output = daemon.run(words);
-        assert_eq!(stdout(&output), "{\"b\" :1.0,   \"a\":\"x\\ny\u{fc}\"}\n", "{words:?}");
+        assert_eq!(stdout(&output), expected, "{words:?}");
         let request = &daemon.heard()[0];
         let said = (request.method.as_str(), request.target.as_str(), request.body.as_str());
         let expected = match (words[1], words.len()) {
@@ -295,11 +311,14 @@ fn a_wait_goes_on_over_lost_connections_and_a_daemon_that_comes_back() {
     let daemon = Scripted::play(|_, before| match before {
         0 | 3 => Reply::HangUp,
         1 => Reply::Answer(503, "retry-after: 0\r\n", refusal(503, "store_unavailable")),
-        2 => Reply::Answer(200, "", r#"{"state":"bound"}"#.into()),
-        _ => Reply::Answer(200, "", r#"{"state":"completed"}"#.into()),
+        2 => Reply::Answer(200, "", r#"{"request_id":"x","state":"bound"}"#.into()),
+        _ => Reply::Answer(200, "", r#"{"request_id":"x","state":"completed"}"#.into()),
     });
     let output = daemon.run(&["request", "wait", "x"]);
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "{\"state\":\"completed\"}\n"));
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(0), "{\"request_id\":\"x\",\"state\":\"completed\"}\n")
+    );
     assert!(daemon.heard().iter().all(|request| request.target == "/return-requests/x?wait_ms=30000"));
     // Of what is still pending too soon it is asked again, but not in a rush.
     let limited = daemon.run(&["request", "wait", "x", "--timeout-ms", "0"]);
@@ -365,7 +384,7 @@ fn completions_and_manual_pages_come_from_the_definitions() {
 
 #[test]
 fn an_output_that_nobody_reads_is_no_panic() {
-    let daemon = Scripted::always(200, r#"{"requests":[{"a":1}],"state":"completed"}"#);
+    let daemon = Scripted::always(200, r#"{"request_id":"x","requests":[{"a":1}],"state":"completed"}"#);
     for words in [
         &["request", "get", "x"][..],
         &["request", "list"],

@@ -23,6 +23,8 @@ pub(crate) enum Reply {
     Answer(u16, &'static str, String),
     /// Nothing is said.
     HangUp,
+    /// An answer that breaks off in the middle.
+    Torn(String),
     /// A stream of pieces, and what comes behind them.
     Stream(Vec<String>, End),
     /// The answer waits until the test lets it go.
@@ -146,6 +148,9 @@ fn hear(stream: &mut TcpStream) -> Option<Heard> {
 fn say(stream: &mut TcpStream, reply: Reply) -> std::io::Result<()> {
     match reply {
         Reply::HangUp => Ok(()),
+        Reply::Torn(body) => {
+            write!(stream, "HTTP/1.1 200 said\r\ncontent-length: {}\r\n\r\n{}", body.len(), &body[..body.len() / 3])
+        }
         Reply::Answer(status, headers, body) => {
             let length = body.len();
             write!(

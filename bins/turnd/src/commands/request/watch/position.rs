@@ -41,8 +41,6 @@ pub(super) enum Unusable {
     Form,
     /// It is one of another stream.
     Foreign(String),
-    /// The daemon refuses to go on, with the status that a new connection would be answered with.
-    Refusal(u16),
 }
 
 impl From<Unusable> for Failure {
@@ -52,7 +50,6 @@ impl From<Unusable> for Failure {
             Unusable::Foreign(stream) => {
                 Self::new(Exit::Ahead, format!("stream_changed: the daemon tells another stream now, {stream:?}"))
             }
-            Unusable::Refusal(status) => Self::new(Exit::of(status, ""), status.to_string()),
         }
     }
 }
@@ -75,8 +72,7 @@ impl Position {
     pub(super) fn place(&self, line: &[u8]) -> Result<Place, Unusable> {
         let event: Value = serde_json::from_slice(line).map_err(|_| Unusable::Form)?;
         let Some(number) = event["terminal_event_sequence"].as_u64() else {
-            let is_refusal = event["error"].is_string() && event["code"].is_string();
-            return Err(if is_refusal { Unusable::Refusal(status_of(&event)) } else { Unusable::Form });
+            return Err(Unusable::Form);
         };
         let stream = event["stream_id"].as_str().map(str::to_owned);
         if let (Some(known), Some(told)) = (&self.stream, &stream)
@@ -101,6 +97,16 @@ impl Position {
         };
     }
 
+    /// Everything up to a number was read, and nothing of it left out but by a filter.
+    pub(super) fn pass(&mut self, number: u64, cursor: Option<String>) {
+        (self.number, self.cursor) = (number, cursor);
+    }
+
+    /// The number behind which it goes on; 0 with a caller's cursor.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// The number of the last line that was flushed.
     pub(super) fn flushed(&self) -> Option<u64> {
         self.has_flushed.then_some(self.number)
@@ -114,11 +120,6 @@ impl std::fmt::Display for Position {
             _ => write!(f, "{}", self.number),
         }
     }
-}
-
-/// The status of a refusal that came as a line.
-fn status_of(refusal: &Value) -> u16 {
-    refusal["status"].as_u64().and_then(|status| u16::try_from(status).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -169,8 +170,7 @@ mod tests {
         check(at(0), &[], br#"{"terminal_event_sequence":3}"#, "after=3");
         check(at(0), &[], br#"{"terminal_event_sequence":-3}"#, "Form");
         check(at(0), &[], b"{", "Form");
-        check(at(0), &[], br#"{"error":"x"}"#, "Form");
-        check(at(0), &[], br#"{"error":"x","code":"y","status":503}"#, "Refusal(503)");
+        check(at(0), &[], br#"{"error":"x","code":"y"}"#, "Form");
     }
 
     #[test]

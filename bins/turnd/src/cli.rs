@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use request::{
-    AckArgs, CancelArgs, DaemonArgs, GetArgs, ListArgs, RequestArgs, RequestCommand, SendArgs, WaitArgs, WatchArgs,
+    AckArgs, CancelArgs, DaemonArgs, ExportArgs, GetArgs, ListArgs, PlaceArgs, RecoverArgs, RequestArgs,
+    RequestCommand, SendArgs, StoreArgs, StoreCommand, WaitArgs, WatchArgs,
 };
 pub(crate) use serve::{AccessArgs, Hidden, LimitArgs, PermissionArgs, PermissionPolicy, RateArgs, ServeArgs};
 

@@ -1,5 +1,7 @@
 //! What can be typed behind `turnd send` and `turnd request`.
 
+use std::path::PathBuf;
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
@@ -28,12 +30,11 @@ pub(crate) struct DaemonArgs {
         env = "TURND_URL",
         hide_env_values = true,
         default_value = "http://127.0.0.1:4170",
-        global = true,
         value_name = "URL"
     )]
     pub(crate) url: String,
     /// The daemon's bearer token. Everyone on this machine can read a command line: better set the variable
-    #[arg(long, env = "TURND_TOKEN", hide_env_values = true, global = true, value_name = "TOKEN")]
+    #[arg(long, env = "TURND_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub(crate) token: Option<Hidden>,
 }
 
@@ -99,8 +100,6 @@ Examples:
 pub(crate) struct RequestArgs {
     #[command(subcommand)]
     pub(crate) command: RequestCommand,
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -117,6 +116,8 @@ pub(crate) enum RequestCommand {
     Watch(WatchArgs),
     /// Note how far a named consumer of the stream has come
     Ack(AckArgs),
+    /// Look after the files of a daemon that is stopped: verify, export, recover
+    Store(StoreArgs),
 }
 
 #[derive(Debug, Args)]
@@ -130,6 +131,8 @@ pub(crate) struct GetArgs {
     /// The request's id
     #[arg(value_name = "ID", value_parser = request_id)]
     pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -149,6 +152,8 @@ pub(crate) struct CancelArgs {
     /// Tell the agent to stop, too
     #[arg(long)]
     pub(crate) interrupt: bool,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -165,6 +170,8 @@ pub(crate) struct ListArgs {
     /// Only those of this session
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -184,6 +191,8 @@ pub(crate) struct WaitArgs {
     /// How long to wait; 0 only looks [default: until it has ended]
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -215,6 +224,8 @@ pub(crate) struct WatchArgs {
     /// Print what has ended by now, and exit
     #[arg(long)]
     pub(crate) once: bool,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -237,6 +248,105 @@ pub(crate) struct AckArgs {
     /// Whether what the consumer has not processed is kept longer than usual
     #[arg(long, value_name = "BOOL")]
     pub(crate) protect: Option<bool>,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = format!("\
+The store is one database a daemon, in the folder of its primary workspace: stop the daemon first,
+and name the --store and the --workspace that it was started with.
+
+Examples:
+  turnd request store verify --workspace ~/project
+  turnd request store recover --workspace ~/project | tee recovered.json
+
+{STATUSES}")
+)]
+pub(crate) struct StoreArgs {
+    #[command(subcommand)]
+    pub(crate) command: StoreCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Look whether everything holds that must; changes nothing
+    Verify(VerifyArgs),
+    /// Write the whole store to one file that goes on elsewhere, and close it here
+    Export(ExportArgs),
+    /// Make a store of what can be read of a damaged one; the old files stay aside
+    Recover(RecoverArgs),
+}
+
+/// Which daemon's store.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArgs {
+    /// The store of the daemon; of native transcripts ~/.qwen [default: the user's state folder]
+    #[arg(long, env = "TURND_STORE", value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// The daemon's primary workspace, its first [default: the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Prints one object with what was counted; `violations` says what does not hold, and ends with 8.
+
+Examples:
+  turnd request store verify
+  turnd request store verify --store /var/lib/turnd --workspace /srv/project | jq .violations
+
+{STATUSES}"))]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+The copy keeps the stream, its numbers and its cursors. To go on with it, put it into the request
+folder of the other daemon's workspace as requests.db. The store that it was taken from refuses new
+requests from then on: there are never two that go on.
+
+Examples:
+  turnd request store export /mnt/backup/requests.db
+  turnd request store export requests.db --workspace ~/project && scp requests.db other:
+
+{STATUSES}"))]
+pub(crate) struct ExportArgs {
+    /// The file to write; there must be none
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+The stream is another one afterwards, with numbers above all that were ever seen: watchers are told
+so (status 7), and begin anew. A request that was open ends with the outcome that was seen, if one
+was, else as indeterminate. A store that is sound is left alone.
+
+Examples:
+  turnd request store recover
+  turnd request store recover --above 4711 --workspace ~/project
+
+{STATUSES}"))]
+pub(crate) struct RecoverArgs {
+    /// The highest terminal_event_sequence that any consumer has seen, where that is known
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) above: u64,
+    /// Keep nothing: begin with an empty store
+    #[arg(long)]
+    pub(crate) empty: bool,
+    /// Do it to a sound store, too
+    #[arg(long)]
+    pub(crate) anyway: bool,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
 }
 
 /// An id that a daemon takes, so that a mistyped one is told before anything is sent.

@@ -2,6 +2,7 @@
 
 mod list;
 mod standing;
+mod store;
 mod wait;
 mod watch;
 
@@ -17,14 +18,14 @@ use crate::output;
 
 /// Does one of the commands.
 pub(crate) async fn run(args: RequestArgs) -> Result<Exit, Failure> {
-    let mut client = client(&args.daemon)?;
     match args.command {
-        RequestCommand::Get(args) => get(&mut client, &args).await,
-        RequestCommand::Cancel(args) => cancel(&mut client, &args).await,
-        RequestCommand::List(args) => list::run(&mut client, &args).await,
-        RequestCommand::Wait(args) => wait::run(&mut client, &args).await,
-        RequestCommand::Watch(args) => watch::run(&mut client, args).await,
-        RequestCommand::Ack(args) => ack(&mut client, &args).await,
+        RequestCommand::Get(args) => get(&mut client(&args.daemon)?, &args).await,
+        RequestCommand::Cancel(args) => cancel(&mut client(&args.daemon)?, &args).await,
+        RequestCommand::List(args) => list::run(&mut client(&args.daemon)?, &args).await,
+        RequestCommand::Wait(args) => wait::run(&mut client(&args.daemon)?, &args).await,
+        RequestCommand::Watch(args) => watch::run(&mut client(&args.daemon)?, &args).await,
+        RequestCommand::Ack(args) => ack(&mut client(&args.daemon)?, &args).await,
+        RequestCommand::Store(args) => store::run(&args),
     }
 }
 

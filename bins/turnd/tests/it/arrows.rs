@@ -53,7 +53,15 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "turnd",
-        &["turnd-agent", "turnd-attribution", "turnd-host", "turnd-ledger", "turnd-serve", "turnd-transcript"],
+        &[
+            "turnd-agent",
+            "turnd-attribution",
+            "turnd-host",
+            "turnd-ledger",
+            "turnd-request",
+            "turnd-serve",
+            "turnd-transcript",
+        ],
         &[
             "bytes",
             "clap",

@@ -17,6 +17,7 @@ mod kill;
 mod permission;
 mod races;
 mod replacing;
+mod request_store;
 mod requests;
 mod retry;
 mod rewinding;

@@ -332,7 +332,7 @@ fn the_token_is_sent_and_never_shown() {
     for words in [
         &["send", "S", "--return-final", "hello"][..],
         &["request", "get", "x"],
-        &["request", "watch", "--once", "--log-level", "trace"],
+        &["--log-level", "trace", "request", "watch", "--once"],
         &["request", "wait", "--help"],
     ] {
         let output = daemon.command(words).env("TURND_TOKEN", "s3cret").output().unwrap();
@@ -349,8 +349,9 @@ fn the_token_is_sent_and_never_shown() {
 #[test]
 fn help_shows_the_exit_statuses_and_two_examples_for_each_command() {
     let subcommands = ["get", "cancel", "list", "wait", "watch", "ack"];
-    let pages = subcommands.map(|name| vec!["request", name]).into_iter().chain([vec!["send"], vec!["request"]]);
-    for words in pages.chain([vec!["completions"], vec!["man"]]) {
+    let stores = ["verify", "export", "recover"].map(|name| vec!["request", "store", name]);
+    let others = [vec!["send"], vec!["request"], vec!["request", "store"], vec!["completions"], vec!["man"]];
+    for words in subcommands.map(|name| vec!["request", name]).into_iter().chain(stores).chain(others) {
         let text = stdout(&turnd(&[&words[..], &["--help"]].concat()));
         let examples = text.split("\nExamples:\n").nth(1).unwrap_or_default();
         let shown = examples.lines().take_while(|line| line.starts_with("  ")).filter(|line| line.contains("turnd "));

@@ -18,7 +18,7 @@ const PAGE_REQUESTS: usize = 100;
 pub(super) async fn run(client: &mut Client, args: &ListArgs) -> Result<Exit, Failure> {
     let mut page: Option<String> = None;
     loop {
-        let path = target(args, page.as_deref());
+        let path = target(args.state.as_deref(), args.session.as_deref(), page.as_deref());
         let answer = client.ask(Method::GET, &path, None).await.outcome?;
         if !answer.is_success() {
             return Err(Failure::refused(&answer));
@@ -36,8 +36,8 @@ pub(super) async fn run(client: &mut Client, args: &ListArgs) -> Result<Exit, Fa
     }
 }
 
-fn target(args: &ListArgs, page: Option<&str>) -> String {
-    let given = [("state", args.state.as_deref()), ("session", args.session.as_deref()), ("page", page)];
+fn target(state: Option<&str>, session: Option<&str>, page: Option<&str>) -> String {
+    let given = [("state", state), ("session", session), ("page", page)];
     let mut target = format!("/return-requests?limit={PAGE_REQUESTS}");
     for (key, value) in given {
         if let Some(value) = value {
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn a_filter_and_a_page_are_part_of_what_is_asked() {
-        let args = ListArgs { state: Some("bound".into()), session: Some("a/b".into()) };
-        assert_eq!(target(&args, Some("p+2")), "/return-requests?limit=100&state=bound&session=a%2Fb&page=p%2B2");
-        assert_eq!(target(&ListArgs { state: None, session: None }, None), "/return-requests?limit=100");
+        let narrowed = target(Some("bound"), Some("a/b"), Some("p+2"));
+        assert_eq!(narrowed, "/return-requests?limit=100&state=bound&session=a%2Fb&page=p%2B2");
+        assert_eq!(target(None, None, None), "/return-requests?limit=100");
     }
 }

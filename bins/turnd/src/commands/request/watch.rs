@@ -18,14 +18,14 @@ use position::{Place, Position};
 struct Over(String, Option<Duration>);
 
 /// Prints what ended, and stays, or with `--once` ends where the stream does.
-pub(super) async fn run(client: &mut Client, args: WatchArgs) -> Result<Exit, Failure> {
+pub(super) async fn run(client: &mut Client, args: &WatchArgs) -> Result<Exit, Failure> {
     let mut position = Position::begin(args.stream.clone(), args.cursor.clone(), args.after);
     if args.once {
-        return drain::run(client, &args, position).await;
+        return drain::run(client, args, position).await;
     }
     let mut backoff = Backoff::endless();
     loop {
-        let over = match open(client, &args, &position).await {
+        let over = match open(client, args, &position).await {
             Ok(Opened::Lines(mut lines)) => {
                 let before = position.flushed();
                 let over = follow(&mut lines, &mut position).await?;

@@ -1,0 +1,108 @@
+//! `turnd request store`: the files of a daemon that is stopped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use request::store::{OpenError, Rescue, export, recover, reset, verify};
+use serde_json::json;
+use transcript::layout;
+
+use crate::cli::{ExportArgs, PlaceArgs, RecoverArgs, StoreArgs, StoreCommand, TranscriptMode};
+use crate::commands::explain::now_ms;
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::store::default_for;
+
+/// The folder of the store, beside the sessions of the daemon's primary workspace.
+const FOLDER: &str = "turnd-requests";
+/// The database in it.
+const DATABASE: &str = "requests.db";
+
+/// Does one of the commands.
+pub(super) fn run(args: &StoreArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        StoreCommand::Verify(args) => verified(&folder(&args.place)?),
+        StoreCommand::Export(args) => exported(&folder(&args.place)?, args),
+        StoreCommand::Recover(args) => recovered(&folder(&args.place)?, args),
+    }
+}
+
+/// Where the store lies; there has to be something.
+fn folder(place: &PlaceArgs) -> Result<PathBuf, Failure> {
+    let store = place.store.clone().unwrap_or_else(|| default_for(TranscriptMode::Recorded));
+    let named = place.workspace.as_deref().unwrap_or(Path::new("."));
+    let workspace = named
+        .canonicalize()
+        .map_err(|error| Failure::new(Exit::Usage, format!("cannot use the workspace {}: {error}", named.display())))?;
+    let folder = layout::chats_dir(&store, &workspace).with_file_name(FOLDER);
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let text = format!("there is no request store at {}; --store and --workspace say where to look", folder.display());
+    Err(Failure::new(Exit::NotFound, text))
+}
+
+/// The database has to be there to be looked at: looking would make one.
+fn database(folder: &Path) -> Result<(), Failure> {
+    if folder.join(DATABASE).exists() {
+        return Ok(());
+    }
+    let text = format!("there is no {DATABASE} in {}; what was put aside there can be recovered", folder.display());
+    Err(Failure::new(Exit::NotFound, text))
+}
+
+fn verified(folder: &Path) -> Result<Exit, Failure> {
+    database(folder)?;
+    let report = verify(folder).map_err(unusable)?;
+    let (violations, is_sound) = (&report.violations, report.violations.is_empty());
+    output::line(json!({
+        "v": 1, "sound": is_sound, "violations": violations, "requests": report.requests, "events": report.events,
+        "tombstones": report.tombstones, "head": report.head, "folder": folder.display().to_string(),
+    }))?;
+    if is_sound {
+        return Ok(Exit::Done);
+    }
+    let count = violations.len();
+    Err(Failure::new(Exit::Store, format!("store_corrupt: {count} of what must hold does not")))
+}
+
+fn exported(folder: &Path, args: &ExportArgs) -> Result<Exit, Failure> {
+    database(folder)?;
+    let target = std::path::absolute(&args.path).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    if fs::symlink_metadata(&target).is_ok() {
+        return Err(Failure::new(Exit::Usage, format!("there is something at {} already", target.display())));
+    }
+    export(folder, &target, now_ms()).map_err(unusable)?;
+    let (from, to) = (folder.display().to_string(), target.display().to_string());
+    output::line(json!({"v": 1, "exported": to, "closed": from}))?;
+    Ok(Exit::Done)
+}
+
+fn recovered(folder: &Path, args: &RecoverArgs) -> Result<Exit, Failure> {
+    let is_sound = || verify(folder).is_ok_and(|report| report.violations.is_empty());
+    if !args.anyway && folder.join(DATABASE).exists() && is_sound() {
+        let text = "the store is sound, and would become another stream for nothing; --anyway does it all the same";
+        return Err(Failure::new(Exit::Rejected, text));
+    }
+    let rescue = if args.empty { reset } else { recover };
+    let Rescue { stream_id, after, head, kept, reduced, ended, is_damaged, files, .. } =
+        rescue(folder, args.above, now_ms()).map_err(unusable)?;
+    output::line(json!({
+        "v": 1, "stream_id": stream_id, "after": after, "head": head, "kept": kept, "reduced": reduced, "ended": ended,
+        "damaged": is_damaged, "files": files.display().to_string(),
+    }))?;
+    Ok(Exit::Done)
+}
+
+/// Why the store cannot be used, with a code as the daemon's own are.
+fn unusable(error: OpenError) -> Failure {
+    let code = match error {
+        OpenError::Locked => "store_locked",
+        OpenError::Corrupt { .. } => "store_corrupt",
+        OpenError::Exported => "store_exported",
+        OpenError::Newer { .. } => "store_newer",
+        OpenError::Foreign => "store_foreign",
+        _ => "store_unavailable",
+    };
+    Failure::new(Exit::Store, format!("{code}: {error}"))
+}

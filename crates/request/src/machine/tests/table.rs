@@ -251,6 +251,8 @@ fn terminal_states_absorb_everything() {
          registered > dispatched > cancel > write failed(part) = cancelled client_cancel maybe + late write no
          registered > dispatched > cancel > write failed(whole) = cancelled client_cancel maybe
          registered > dispatched > written > cancel > written = cancelled client_cancel yes
+         registered > dispatched > written > cancel > write failed(part) = cancelled client_cancel yes
+         registered > cancel > write failed(part) = cancelled client_cancel no
          registered > dispatched > written > cancel > end_turn \"hi\" = cancelled client_cancel yes + late outcome completed
          registered > dispatched > written > deadline > stopped = timed_out deadline yes + late outcome aborted
          registered > dispatched > written > deadline > session closed(yes) = timed_out deadline yes + late outcome aborted

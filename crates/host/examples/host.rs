@@ -79,6 +79,7 @@ fn options(settings: &[&str], command: Vec<OsString>) -> HostOptions {
         launcher: if setting("launcher") == Some("no") { None } else { std::env::current_exe().ok() },
         linger: millis("linger_ms", 60_000),
         lock_wait: millis("lock_wait_ms", 0),
+        input_wait: millis("input_wait_ms", 30_000),
         durability: transcript::Durability::Process,
     }
 }

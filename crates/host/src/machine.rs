@@ -16,6 +16,7 @@ mod restore;
 mod rewind;
 mod setting;
 mod title;
+mod written;
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,9 @@ use transcript::{Body, Rewind};
 use crate::choice::Choice;
 use crate::command::Ended;
 use crate::exit::Exit;
+use crate::incarnation::Incarnation;
 use crate::options::Mode;
+use crate::outgoing::Reach;
 use crate::recording::Recording;
 use crate::turn::Turn;
 use crate::wire::{self, Capabilities};
@@ -41,6 +44,7 @@ pub(crate) use rewind::NotRewound;
 use rewind::{Rewinding, Told};
 use setting::Setting;
 use title::Title;
+use written::Witnessed;
 
 /// The first id of the host's own requests to the agent. Those of the daemon pass through as they are and never come
 /// near it, and it fits into every agent's idea of a number.
@@ -53,6 +57,10 @@ pub(crate) enum Input {
     Daemon(Message),
     /// The agent sent a message.
     Agent(Message),
+    /// The agent's process runs; none where the system does not tell which it is.
+    Started(Option<Incarnation>),
+    /// More of the prompt that was fed to the agent is in its input than before.
+    Reached(Reach),
     /// The agent sent an answer that is longer than a line may be. Nobody knows to what.
     AnswerLost {
         /// The longest a line may be.
@@ -90,6 +98,8 @@ pub(crate) enum Input {
 pub(crate) enum Effect {
     /// Write a line to the agent.
     ToAgent(Bytes),
+    /// The same with a prompt, of which it is to be reported how much the agent has.
+    Feed(Bytes),
     /// Write a line to the daemon.
     ToDaemon(Bytes),
     /// Append records in one write. What cannot be written now is held and comes first at the next try.
@@ -136,6 +146,8 @@ pub(crate) struct Machine {
     mode: Mode,
     /// The agent's name for the session before this host started, if one is known.
     remembered: Option<String>,
+    /// The agent's process.
+    process: Option<Incarnation>,
     /// The agent's name for the session now.
     agent_session: Option<String>,
     /// What a native agent was started with, and must be told again to take the daemon's prompt ids for its own.
@@ -216,6 +228,8 @@ struct Running {
     request: RequestId,
     /// The line for the agent, until the user record is on disk.
     undispatched: Option<Bytes>,
+    /// Somebody keeps a record of it.
+    witnessed: Option<Witnessed>,
     /// When a cancel was handed to the agent.
     cancelled_at: Option<u64>,
     /// The record of the turn; none when the agent keeps its own.
@@ -228,6 +242,7 @@ impl Machine {
         Self {
             mode,
             remembered,
+            process: None,
             agent_session: None,
             capability: None,
             model: None,
@@ -283,6 +298,8 @@ impl Machine {
         match input {
             Input::Daemon(message) => self.daemon_says(at_ms, &message),
             Input::Agent(message) => self.agent_says(at_ms, &message),
+            Input::Started(process) => self.process = process,
+            Input::Reached(reach) => self.reached(reach),
             Input::AnswerLost { limit_bytes } => self.answer_lost(at_ms, limit_bytes),
             Input::Admitted(result) => self.admitted(result),
             Input::Rewound(result) => self.rewound(result),

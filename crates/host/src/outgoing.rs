@@ -6,26 +6,80 @@ use std::io;
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
+/// How much of a line is in the reader's input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reach {
+    /// Not the whole of its text, so that nobody can take what there is for the line.
+    Nothing,
+    /// The text, but not the end of the line. Some readers take that for a line when nothing follows.
+    Text,
+    /// All of it.
+    Whole,
+}
+
+/// A line, or what is left of it.
+#[derive(Debug)]
+struct Line {
+    left: Bytes,
+    /// Of one that is watched: the blanks behind its text, in bytes.
+    blanks: Option<usize>,
+}
+
+impl Line {
+    /// How much of a watched line is written.
+    fn reach(&self) -> Option<Reach> {
+        let blanks = self.blanks?;
+        Some(match self.left.len() {
+            0 => Reach::Whole,
+            left if left <= blanks => Reach::Text,
+            _ => Reach::Nothing,
+        })
+    }
+}
+
 /// A queue in front of a writer that may be slow.
 #[derive(Debug)]
 pub(crate) struct Outgoing<W> {
     /// None once the reader at the other end is gone.
     writer: Option<W>,
-    queue: VecDeque<Bytes>,
+    queue: VecDeque<Line>,
     bytes: usize,
+    /// How much of the line that is watched is written, and how much was when that was asked for last.
+    reach: Reach,
+    told: Reach,
 }
 
 impl<W: AsyncWrite + Unpin> Outgoing<W> {
     pub(crate) fn new(writer: Option<W>) -> Self {
-        Self { writer, queue: VecDeque::new(), bytes: 0 }
+        Self { writer, queue: VecDeque::new(), bytes: 0, reach: Reach::Nothing, told: Reach::Nothing }
     }
 
     /// Puts a line at the end. Without a writer it is dropped.
     pub(crate) fn push(&mut self, line: Bytes) {
+        self.put(Line { left: line, blanks: None });
+    }
+
+    /// The same with a line that is watched, in the place of the one before.
+    pub(crate) fn push_watched(&mut self, line: Bytes) {
+        self.queue.iter_mut().for_each(|before| before.blanks = None);
+        (self.reach, self.told) = (Reach::Nothing, Reach::Nothing);
+        let blanks = line.len() - line.trim_ascii_end().len();
+        self.put(Line { left: line, blanks: Some(blanks) });
+    }
+
+    fn put(&mut self, line: Line) {
         if self.writer.is_some() {
-            self.bytes += line.len();
+            self.bytes += line.left.len();
             self.queue.push_back(line);
         }
+    }
+
+    /// How much of the watched line is written, if that is more than when this was asked for last.
+    pub(crate) fn take_reach(&mut self) -> Option<Reach> {
+        (self.reach > self.told).then(|| {
+            self.told = self.reach;
+            self.reach
+        })
     }
 
     /// How many bytes wait.
@@ -49,13 +103,14 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         let (Some(writer), Some(line)) = (&mut self.writer, self.queue.front_mut()) else {
             return std::future::pending().await;
         };
-        let written = writer.write(line).await?;
+        let written = writer.write(&line.left).await?;
         if written == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
-        line.advance(written);
+        line.left.advance(written);
         self.bytes -= written;
-        if line.is_empty() {
+        self.reach = line.reach().unwrap_or(self.reach);
+        if line.left.is_empty() {
             self.queue.pop_front();
         }
         if self.queue.is_empty() {
@@ -81,6 +136,45 @@ mod tests {
         }
         assert_eq!(outgoing.bytes(), 0);
         assert_eq!(written, b"one\ntwo\n");
+    }
+
+    #[tokio::test]
+    async fn of_a_watched_line_it_is_known_how_much_its_reader_can_have() {
+        // A reader that takes so many bytes and no more.
+        for (room, reach) in [
+            (4, None),
+            (12, None),
+            (13, Some(Reach::Text)),
+            (14, Some(Reach::Text)),
+            (15, Some(Reach::Whole)),
+            (99, Some(Reach::Whole)),
+        ] {
+            let (writer, _reader) = tokio::io::duplex(room);
+            let mut outgoing = Outgoing::new(Some(writer));
+            outgoing.push(Bytes::from_static(b"one\n"));
+            outgoing.push_watched(Bytes::from_static(b"{\"two\":2} \n"));
+            outgoing.push(Bytes::from_static(b"three\n"));
+            assert_eq!(outgoing.take_reach(), None);
+            while !outgoing.is_empty() {
+                let blocked = std::pin::pin!(outgoing.write_some());
+                if at_once(blocked).is_none() {
+                    break;
+                }
+            }
+            assert_eq!(outgoing.take_reach(), reach, "{room}");
+            assert_eq!(outgoing.take_reach(), None, "told once");
+            outgoing.close();
+            assert_eq!(outgoing.take_reach(), None, "what is dropped goes nowhere");
+        }
+    }
+
+    /// What a future comes to without waiting.
+    fn at_once<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match future.poll(&mut context) {
+            std::task::Poll::Ready(output) => Some(output),
+            std::task::Poll::Pending => None,
+        }
     }
 
     #[tokio::test]

@@ -60,6 +60,7 @@ where
         note: Note::new(&options.session_id, argv(&options)).choosing(begun.choices),
         note_path: sidecar::path_beside(&options.transcript_path),
         linger: options.linger,
+        input_wait: options.input_wait,
         tree: begun.tree,
         signals,
         timers: Timers::default(),

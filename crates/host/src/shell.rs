@@ -4,6 +4,7 @@
 //! nothing the agent or the daemon leaves undone keeps the host from noticing what the other one does.
 
 mod command;
+mod feeding;
 mod teardown;
 
 use std::collections::VecDeque;
@@ -21,7 +22,7 @@ use crate::command::Command;
 use crate::incoming::Incoming;
 use crate::journal::Journal;
 use crate::launch;
-use crate::limits::{FADE_WAIT, RETRY_RECORDS, TO_AGENT_BYTES_MAX, TO_DAEMON_BYTES_MAX};
+use crate::limits::{FADE_WAIT, RETRY_RECORDS, TO_DAEMON_BYTES_MAX};
 use crate::machine::{Effect, Input, Machine, NotRewound};
 use crate::outgoing::Outgoing;
 use crate::recording::Recording;
@@ -42,6 +43,7 @@ pub(crate) struct Shell<R, W> {
     pub(crate) note: Note,
     pub(crate) note_path: PathBuf,
     pub(crate) linger: Duration,
+    pub(crate) input_wait: Duration,
     pub(crate) tree: Tree,
     pub(crate) signals: Signals,
     pub(crate) timers: Timers,
@@ -78,6 +80,7 @@ enum Event {
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
     /// Works until the agent's tree is gone and the daemon has been told everything.
     pub(crate) async fn run(mut self) {
+        self.note_process();
         // What came while the session was waited for.
         self.take_from_daemon();
         while !self.is_done() {
@@ -105,6 +108,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
     }
 
     fn handle(&mut self, event: Event) {
+        // Before whatever the agent may have answered to it.
+        self.notice_reach();
         match event {
             Event::FromDaemon(read) => {
                 self.daemon.take(&read);
@@ -133,6 +138,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
             Timer::Linger => self.tell(Input::LingerExpired),
             Timer::Retry => self.retry_records(),
             Timer::Fade => self.agent_gone(),
+            Timer::Input => self.give_up_on_input(),
             Timer::Step => self.step(),
             Timer::Kill => self.give_up_on_tree(),
             Timer::Command => self.abort_command(),
@@ -263,11 +269,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
         match effect {
             Effect::ToAgent(line) => {
                 self.agent.input.push(line);
-                if self.agent.input.bytes() > TO_AGENT_BYTES_MAX {
-                    tracing::error!("the agent has stopped reading; it is taken as gone");
-                    self.agent.input.close();
-                    self.fade(Duration::ZERO);
-                }
+                self.look_at_input();
+            }
+            Effect::Feed(line) => {
+                self.agent.input.push_watched(line);
+                self.timers.arm(Timer::Input, self.input_wait);
+                self.look_at_input();
             }
             Effect::ToDaemon(line) => self.to_daemon.push(line),
             Effect::Append(records) => {

@@ -13,6 +13,8 @@ pub(crate) enum Timer {
     Retry,
     /// An agent that shows signs of its end is taken as gone.
     Fade,
+    /// A witnessed prompt has waited long enough in front of the agent's input.
+    Input,
     /// The next step towards the end of the tree.
     Step,
     /// A killed tree counts as gone.

@@ -113,6 +113,11 @@ fn processes() -> Vec<Process> {
     entries.filter_map(|entry| look_at(entry.file_name().to_str()?.parse().ok()?)).collect()
 }
 
+/// When a process started, in ticks since boot.
+pub(crate) fn start_ticks(pid: i32) -> Option<u64> {
+    look_at(pid).map(|process| process.start_ticks)
+}
+
 fn look_at(pid: i32) -> Option<Process> {
     process(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }

@@ -2,6 +2,8 @@
 //!
 //! Everything else passes through as it came.
 
+mod witnessed;
+
 use acp::{Message, RequestId, RpcError, compose};
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -11,6 +13,8 @@ use crate::command::Ended;
 use crate::exit::Exit;
 use crate::recording::Recording;
 use crate::turn::Prompt;
+
+pub(crate) use witnessed::{opened_by, prompt_written, with_process, with_reach, witnessed};
 
 pub(crate) const INITIALIZE: &str = "initialize";
 pub(crate) const SESSION_NEW: &str = "session/new";

@@ -118,11 +118,21 @@ impl Machine {
             return;
         }
         if self.running.as_ref().is_some_and(|running| running.request == *id) {
+            if self.is_answered_unread() {
+                tracing::warn!("the agent has answered a prompt that it cannot have read; that is no answer");
+                return;
+            }
             return self.settle(at_ms, &outcome, message);
         }
         match (self.awaited.remove(id), outcome) {
             (Some(Awaited::Initialize), outcome) => self.initialize_answered(&outcome),
-            (Some(Awaited::NewSession { cwd }), Outcome::Result(result)) => self.session_known(result, cwd),
+            (Some(Awaited::NewSession { cwd }), Outcome::Result(result)) => {
+                self.session_known(result, cwd);
+                if let Some(process) = &self.process {
+                    let line = wire::opened_by(id, result, process);
+                    return self.tell_daemon(line);
+                }
+            }
             (Some(Awaited::Choice(choice)), Outcome::Result(answer)) => self.chosen(choice, answer),
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 use acp::{Kind, Message, RequestId, RpcError, rpc_error};
 
+use super::written::Witnessed;
 use super::{Asked, Awaited, Effect, Machine, Running, line_of};
 use crate::choice::Choice;
 use crate::options::Mode;
@@ -97,10 +98,12 @@ impl Machine {
         if self.refuses_laxer_mode(id) {
             return;
         }
+        let witnessed = wire::witnessed(message).map(Witnessed::new);
         if self.mode == Mode::Native {
-            self.running = Some(Running { request: id.clone(), undispatched: None, cancelled_at: None, turn: None });
+            let request = id.clone();
+            self.running = Some(Running { request, undispatched: None, witnessed, cancelled_at: None, turn: None });
             self.replaying = false;
-            return self.tell_agent(line_of(message));
+            return self.feed(line_of(message));
         }
         let prompt = match wire::prompt(message) {
             Some(prompt) if self.agent_session.is_some() && message.session_id() == self.agent_session => prompt,
@@ -117,7 +120,8 @@ impl Machine {
         let after_ms = prompt.after_ms;
         let (turn, record) = Turn::begin(prompt, at_ms, self.model.clone());
         let undispatched = Some(self.with_context(id, message));
-        self.running = Some(Running { request: id.clone(), undispatched, cancelled_at: None, turn: Some(turn) });
+        let request = id.clone();
+        self.running = Some(Running { request, undispatched, witnessed, cancelled_at: None, turn: Some(turn) });
         self.effects.push(Effect::Admit { record, after_ms });
     }
 
@@ -133,7 +137,7 @@ impl Machine {
                 self.told.note(&prompt_id.unwrap_or_default());
                 self.remember_again();
                 self.forget_heard();
-                self.tell_agent(line);
+                self.feed(line);
             }
             Err(cause) => {
                 let request = running.request.clone();

@@ -1,8 +1,9 @@
 //! How turns end, and the host with them.
 
-use acp::{Message, Outcome, RequestId};
+use acp::{Message, Outcome};
 use bytes::Bytes;
 
+use super::written::Failed;
 use super::{Awaited, Effect, Machine, Phase, Running, line_of};
 use crate::exit::Exit;
 use crate::turn::Ending;
@@ -35,14 +36,15 @@ impl Machine {
     }
 
     /// Ends the running turn with an error that is not the agent's. Gives the request to be answered.
-    fn fail_turn(&mut self, at_ms: u64, message: &str, stable_code: &str) -> Option<RequestId> {
+    fn fail_turn(&mut self, at_ms: u64, message: &str, stable_code: &str) -> Option<Failed> {
+        let reach = self.reach();
         let running = self.running.take()?;
         let request = running.request.clone();
         // A prompt whose record was never confirmed was never handed on, and there is no turn to end.
         if running.undispatched.is_none() {
             self.end_turn(at_ms, running, Ending::Failed { message: message.into(), code: stable_code.into() });
         }
-        Some(request)
+        Some(Failed { request, reach })
     }
 
     /// An answer could not be read to its end, and its id may have stood there. Whatever waits for an answer may wait for
@@ -50,8 +52,8 @@ impl Machine {
     pub(super) fn answer_lost(&mut self, at_ms: u64, limit_bytes: usize) {
         let message = format!("the agent's answer is longer than the limit of {limit_bytes} bytes");
         let lost = wire::refusal(code::FRAME_TOO_LONG, &message, &message);
-        if let Some(request) = self.fail_turn(at_ms, &message, code::FRAME_TOO_LONG) {
-            self.refuse(&request, &lost);
+        if let Some(failed) = self.fail_turn(at_ms, &message, code::FRAME_TOO_LONG) {
+            self.refuse_turn(&failed, lost.clone());
         }
         for request in [self.take_restore_request(), self.take_rewind_request()].into_iter().flatten() {
             self.refuse(&request, &lost);
@@ -76,8 +78,8 @@ impl Machine {
     /// The daemon ends the session.
     pub(super) fn close(&mut self, at_ms: u64, closing: &wire::Closing) {
         let wire::Closing { reason, message } = closing;
-        if let Some(request) = self.fail_turn(at_ms, message, reason) {
-            self.refuse(&request, &wire::refusal(reason, message, message));
+        if let Some(failed) = self.fail_turn(at_ms, message, reason) {
+            self.refuse_turn(&failed, wire::refusal(reason, message, message));
         }
         self.over();
     }
@@ -85,8 +87,8 @@ impl Machine {
     /// Somebody ends the host.
     pub(super) fn terminated(&mut self, at_ms: u64) {
         let message = "the host was told to end before the turn settled";
-        if let Some(request) = self.fail_turn(at_ms, message, code::HOST_TERMINATED) {
-            self.refuse(&request, &wire::refusal(code::HOST_TERMINATED, message, message));
+        if let Some(failed) = self.fail_turn(at_ms, message, code::HOST_TERMINATED) {
+            self.refuse_turn(&failed, wire::refusal(code::HOST_TERMINATED, message, message));
         }
         self.over();
     }
@@ -138,8 +140,9 @@ impl Machine {
             self.unavailable = Some(never_began);
             return;
         }
-        if let Some(request) = self.fail_turn(at_ms, &exit.details(), code::CHANNEL_CLOSED) {
-            self.refuse(&request, &wire::agent_gone(code::CHANNEL_CLOSED, "the agent ended during the turn", exit));
+        if let Some(failed) = self.fail_turn(at_ms, &exit.details(), code::CHANNEL_CLOSED) {
+            let error = wire::agent_gone(code::CHANNEL_CLOSED, "the agent ended during the turn", exit);
+            self.refuse_turn(&failed, error);
         }
         let ended = wire::agent_gone(code::CHANNEL_CLOSED, "the agent ended", exit);
         let changing = [self.take_restore_request(), self.take_rewind_request(), self.take_setting_request()];

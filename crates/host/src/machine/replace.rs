@@ -10,6 +10,7 @@
 
 use acp::{Message, Outcome, RequestId, compose};
 
+use super::written::Failed;
 use super::{Effect, Machine, Phase};
 use crate::options::Mode;
 use crate::turn::Ending;
@@ -82,6 +83,7 @@ impl Machine {
 
     /// The turn that was not stopped otherwise: one that was to be cancelled is cancelled, any other has failed.
     fn stop_turn(&mut self, at_ms: u64) {
+        let reach = self.reach();
         let Some(running) = self.running.take() else { return };
         let message = "the agent did not stop when it was told to, and was replaced";
         let error = wire::refusal(code::AGENT_REPLACED, message, message);
@@ -91,7 +93,7 @@ impl Machine {
             None => Ending::Failed { message: message.to_owned(), code: code::AGENT_REPLACED.to_owned() },
         };
         self.end_turn(at_ms, running, ending);
-        self.refuse(&request, &error);
+        self.refuse_turn(&Failed { request, reach }, error);
     }
 
     pub(super) fn is_greeting_with(&self, id: &RequestId) -> bool {

@@ -83,7 +83,10 @@ impl Machine {
         match kind {
             Kindred::Restored { cwd } => {
                 self.model = wire::model(&result);
-                self.tell_daemon(line);
+                self.tell_daemon(match &self.process {
+                    Some(process) => wire::restored(&request, &wire::with_process(&result, process), &session, memory),
+                    None => line,
+                });
                 self.remember(session, cwd);
             }
             Kindred::Rewound { old } => {

@@ -11,6 +11,7 @@ mod restoring;
 mod rewinding;
 mod setting;
 mod steering;
+mod written;
 
 use acp::{Kind, Outcome};
 
@@ -121,6 +122,7 @@ fn shown_effect(effect: &Effect) -> String {
     let words = |records: &[Body]| records.iter().map(shown).collect::<Vec<_>>().join(" ");
     match effect {
         Effect::ToAgent(line) => format!("agent< {}", shown_line(line)),
+        Effect::Feed(line) => format!("feed {}", shown_line(line)),
         Effect::ToDaemon(line) => format!("daemon< {}", shown_line(line)),
         Effect::Append(records) => format!("write {}", words(records)),
         Effect::Admit { record, .. } => format!("admit {}", shown(record)),

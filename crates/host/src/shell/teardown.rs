@@ -54,6 +54,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
     fn begin_teardown(&mut self) {
         self.agent.input.close();
         self.timers.disarm(Timer::Fade);
+        self.timers.disarm(Timer::Input);
         if self.agent.pid.is_none() {
             return self.kill_tree();
         }
@@ -146,6 +147,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
             Err(cause) => (None, Err(cause)),
         };
         self.agent = Agent::new(agent);
+        self.note_process();
         self.tell(Input::Replaced(result));
     }
 }

@@ -4,6 +4,7 @@
 
 mod commands;
 mod evidence;
+mod feeding;
 mod guarding;
 mod lingering;
 mod recording;

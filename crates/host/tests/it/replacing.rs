@@ -45,7 +45,10 @@ async fn another_process_of_the_agent_gets_the_session_and_every_word_of_the_old
         assert_eq!((&result["state"], result["cancelledAt"].is_u64()), (&json!("cancelled"), true), "{result}");
         assert_eq!(result["partialText"], json!(format!("said by {old} and last words")));
         let answer = host.answer(request).await;
-        assert_eq!(answer["result"], json!({"sessionId": "ses", "_meta": {"turnd/memory": "loaded"}}));
+        let result = &answer["result"];
+        assert_eq!((&result["sessionId"], &result["_meta"]["turnd/memory"]), (&json!("ses"), &json!("loaded")));
+        let process = &result["_meta"]["turnd/process"]["pid"];
+        assert_eq!(content(&store.path("pids")).await.lines().last(), Some(&*process.to_string()), "the new one");
     }
     let pids = content(&store.path("pids")).await;
     let running: Vec<_> = pids.lines().filter(|pid| runs(pid)).collect();

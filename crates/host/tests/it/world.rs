@@ -204,6 +204,27 @@ impl Host {
         self.ask("session/prompt", params).await
     }
 
+    /// The same with a prompt whose sender wants to know how much of it the agent has.
+    pub(crate) async fn prompt_witnessed(&mut self, prompt_id: &str, text: &str) -> u64 {
+        let params = self.witnessed(prompt_id, text);
+        self.ask("session/prompt", params).await
+    }
+
+    fn witnessed(&self, prompt_id: &str, text: &str) -> Value {
+        json!({
+            "sessionId": self.session,
+            "prompt": [{ "type": "text", "text": text }],
+            "_meta": { "qwen-code/invocation": { "promptId": prompt_id }, "turnd/witnessed": true },
+        })
+    }
+
+    /// How long the line of such a prompt without a text is, in bytes, the end of the line included.
+    pub(crate) fn witnessed_bytes(&self, prompt_id: &str) -> usize {
+        let params = self.witnessed(prompt_id, "");
+        let line = json!({ "jsonrpc": "2.0", "id": self.next_id, "method": "session/prompt", "params": params });
+        line.to_string().len() + 1
+    }
+
     /// Prompts and reads on to the answer.
     pub(crate) async fn turn(&mut self, prompt_id: &str, text: &str) -> Value {
         let id = self.prompt(prompt_id, text).await;

@@ -185,7 +185,7 @@ fn collect(outcome: &mut Outcome, effects: Vec<Effect>) {
         match effect {
             Effect::Append(records) => outcome.records.extend(records),
             Effect::Admit { record, .. } => admitted = Some(record),
-            Effect::ToAgent(line) if shown_line(&line).starts_with("session/prompt#") => {
+            Effect::ToAgent(line) | Effect::Feed(line) if shown_line(&line).starts_with("session/prompt#") => {
                 let Some(record) = admitted.take() else { panic!("a prompt was handed on without a record") };
                 let Body::User { prompt_id, .. } = &record else { panic!("{record:?}") };
                 outcome.dispatched.push(prompt_id.clone().unwrap());
@@ -194,7 +194,7 @@ fn collect(outcome: &mut Outcome, effects: Vec<Effect>) {
             Effect::ToDaemon(line) => outcome.told.push((outcome.records.len(), line)),
             Effect::Record { record, .. } => outcome.records.push(record),
             Effect::ToAgent(_) | Effect::Remember { .. } | Effect::Linger | Effect::Replace | Effect::End => {}
-            Effect::Rewind { .. } | Effect::Keep(_) => {}
+            Effect::Rewind { .. } | Effect::Keep(_) | Effect::Feed(_) => {}
             Effect::RunCommand(_) => outcome.begun += 1,
             Effect::StopCommand => {}
         }

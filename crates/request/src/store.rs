@@ -38,6 +38,7 @@ mod row;
 mod schema;
 mod shared;
 mod verify;
+mod webhook;
 mod writer;
 
 pub use apply::Applied;
@@ -52,6 +53,7 @@ pub use prune::{Pruned, Retention};
 pub use register::{Registered, Tombstone};
 pub use rescue::{Rescue, recover, reset};
 pub use verify::Report;
+pub use webhook::{Asked, Put, Stepped};
 
 use ballast::Ballast;
 use command::{Job, Keep};

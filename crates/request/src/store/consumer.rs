@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::error::StoreError;
 use super::meta::Meta;
+use super::webhook;
 
 /// What a consumer says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +46,10 @@ pub(super) fn acknowledge(conn: &Connection, ack: &Acknowledgement, at_ms: u64) 
         return Err(StoreError::Ahead { asked: ack.acked, head });
     }
     let known = find(conn, &ack.name)?;
+    if ack.name.starts_with(webhook::PREFIX) {
+        // An endpoint's: nobody but the daemon says what it has had.
+        return Err(StoreError::ForeignOwner);
+    }
     if known.as_ref().is_some_and(|known| known.owner != ack.owner) {
         return Err(StoreError::ForeignOwner);
     }

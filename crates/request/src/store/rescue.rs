@@ -17,8 +17,9 @@ use super::open::{OpenError, enter};
 use super::place::{Place, create};
 use super::register::{Tombstone, read_tombstone};
 use super::schema::{self, Beginning, io};
-use super::{consumer, incarnation, late, limits, row};
+use super::{consumer, incarnation, late, limits, row, webhook};
 use crate::fail_points::FailPoints;
+use crate::webhook::{Endpoint, Letter};
 use crate::{Input, Recovered, Request, Stage, TerminalEvent};
 
 /// What was kept of a store.
@@ -105,6 +106,7 @@ struct Found {
     tombstones: BTreeMap<i64, Tombstone>,
     incarnations: BTreeMap<i64, crate::Incarnation>,
     consumers: BTreeMap<i64, consumer::Consumer>,
+    endpoints: Vec<(Endpoint, Vec<Letter>)>,
     stages: BTreeMap<String, Stage>,
     lines: Vec<Line>,
     /// The highest number that anything speaks of.
@@ -159,6 +161,10 @@ fn read_all(conn: &Connection, found: &mut Found) {
     found.tombstones = salvage(conn, "tombstone", damaged, read_tombstone);
     found.incarnations = salvage(conn, "incarnation", damaged, |row| Ok(incarnation::read(row)?));
     found.consumers = salvage(conn, "consumer", damaged, |row| Ok(consumer::read(row)?));
+    found.endpoints = webhook::salvage(conn).unwrap_or_else(|_| {
+        *damaged = true;
+        Vec::new()
+    });
     let seqs = salvage(conn, "terminal_event", damaged, |row| Ok(row.get::<_, u64>("seq")?));
     for (request, stage) in salvage(conn, "outcome_stage", damaged, late::read_stage).into_values() {
         found.stages.insert(request, stage);
@@ -225,6 +231,9 @@ fn fill(conn: &Connection, found: Found, rescue: &mut Rescue, now_ms: u64) -> Re
             (&consumer.name, &consumer.owner, consumer.acked_seq, false, consumer.created_at, consumer.updated_at),
         )
         .map_err(StoreError::from)?;
+    }
+    for (endpoint, letters) in &found.endpoints {
+        webhook::restore(conn, endpoint, letters)?;
     }
     let (ended, open): (Vec<_>, Vec<_>) = found.requests.into_values().partition(|request| request.state.is_terminal());
     let mut ended: BTreeMap<u64, Request> =

@@ -119,6 +119,42 @@ CREATE TABLE consumer (
     updated_at INTEGER NOT NULL
 ) STRICT;
 
+-- An endpoint is a protected consumer that the daemon serves; its name there is `webhook:` and its own.
+CREATE TABLE webhook (
+    consumer      TEXT    PRIMARY KEY REFERENCES consumer (name),
+    url           TEXT    NOT NULL,
+    secret        BLOB    NOT NULL CHECK (length(secret) BETWEEN 24 AND 64),
+    -- Another one each time that URL or secret change.
+    generation    INTEGER NOT NULL,
+    standing      TEXT    NOT NULL CHECK (standing IN ('active', 'disabled', 'gap')),
+    gap_from      INTEGER,
+    gap_through   INTEGER,
+    -- How it goes with the event behind the consumer's number.
+    tries         INTEGER NOT NULL,
+    first_at      INTEGER,
+    next_at       INTEGER,
+    fault         TEXT,
+    status        INTEGER,
+    -- What is on its way, and whether by wish.
+    sending_seq   INTEGER,
+    sending_again INTEGER CHECK (sending_again IN (0, 1)),
+    CHECK ((standing = 'gap') = (gap_from IS NOT NULL AND gap_through IS NOT NULL)),
+    CHECK ((sending_seq IS NULL) = (sending_again IS NULL))
+) STRICT;
+
+-- What an endpoint did not take, and what is to be sent to it again.
+CREATE TABLE webhook_letter (
+    consumer TEXT    NOT NULL REFERENCES webhook (consumer) ON DELETE CASCADE,
+    seq      INTEGER NOT NULL,
+    -- Its place among those that are wanted again.
+    wanted   INTEGER,
+    tries    INTEGER NOT NULL,
+    fault    TEXT,
+    status   INTEGER,
+    at       INTEGER NOT NULL,
+    PRIMARY KEY (consumer, seq)
+) STRICT;
+
 CREATE TABLE tombstone (
     request_id   TEXT    PRIMARY KEY,
     input_hash   BLOB    NOT NULL CHECK (length(input_hash) = 32),

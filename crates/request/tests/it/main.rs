@@ -10,4 +10,5 @@ mod opening;
 mod registering;
 mod streams;
 mod torn_log;
+mod webhooks;
 mod world;

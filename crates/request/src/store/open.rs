@@ -12,7 +12,7 @@ use super::meta::Meta;
 use super::place::{Place, is_remote};
 use super::rescue::absorb_lines;
 use super::schema::{self, Beginning, Header, STEPS, VERSION, io};
-use super::verify::{Depth, look};
+use super::verify::{Depth, check, look};
 use crate::fail_points::FailPoints;
 
 /// Why there is no store.
@@ -136,12 +136,14 @@ pub(super) fn examine(place: &Place, busy_ms: u64) -> Result<Option<String>, Ope
     }
     let examined = connection::looking(&place.file(), busy_ms).map_err(StoreError::from).and_then(|conn| {
         let version = schema::version(&conn)?;
-        let report = if version == VERSION { Some(look(&conn, Depth::Start, false)?) } else { None };
-        Ok((version, report))
+        // What must hold of an older version is looked at once it is of this one.
+        let violations =
+            if version == VERSION { look(&conn, Depth::Start, false)?.violations } else { check(&conn, Depth::Start)? };
+        Ok((version, violations))
     });
     match examined {
         Ok((found, _)) if found > VERSION => Err(newer(found)),
-        Ok((_, report)) => Ok(report.and_then(|report| report.violations.into_iter().next())),
+        Ok((_, violations)) => Ok(violations.into_iter().next()),
         Err(StoreError::Corrupt(what) | StoreError::Refused(what)) => Ok(Some(what)),
         Err(error) => Err(error.into()),
     }

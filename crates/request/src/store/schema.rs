@@ -171,3 +171,6 @@ pub(super) fn io(error: std::io::Error) -> StoreError {
         _ => StoreError::Io(error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests;

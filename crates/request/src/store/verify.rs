@@ -75,18 +75,8 @@ const UNDECIDED: &str = "SELECT count(*) FROM request JOIN incarnation USING (in
 /// When there is nothing to be read at all.
 pub(super) fn look(conn: &Connection, depth: Depth, is_recovered: bool) -> Result<Report, StoreError> {
     let mut report = Report::default();
-    let check = match depth {
-        Depth::Start => "PRAGMA quick_check(10)",
-        Depth::Whole => "PRAGMA integrity_check(100)",
-    };
     let look = conn.unchecked_transaction()?;
-    let mut statement = look.prepare(check)?;
-    for line in statement.query_map([], |row| row.get::<_, String>(0))? {
-        let line = line?;
-        if line != "ok" {
-            report.violations.push(line);
-        }
-    }
+    report.violations = check(&look, depth)?;
     if !report.violations.is_empty() {
         return Ok(report);
     }
@@ -102,6 +92,20 @@ pub(super) fn look(conn: &Connection, depth: Depth, is_recovered: bool) -> Resul
         }
     }
     Ok(report)
+}
+
+/// What SQLite finds wrong.
+///
+/// # Errors
+/// When it cannot even look.
+pub(super) fn check(conn: &Connection, depth: Depth) -> Result<Vec<String>, StoreError> {
+    let check = match depth {
+        Depth::Start => "PRAGMA quick_check(10)",
+        Depth::Whole => "PRAGMA integrity_check(100)",
+    };
+    let mut statement = conn.prepare(check)?;
+    let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+    Ok(lines.into_iter().filter(|line| line != "ok").collect())
 }
 
 fn never(conn: &Connection, count: &str, sentence: &str, report: &mut Report) -> Result<(), StoreError> {

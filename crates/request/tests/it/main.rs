@@ -5,10 +5,12 @@
 mod crashes;
 mod failures;
 mod forgetting;
+mod model;
 mod moving;
 mod opening;
 mod registering;
 mod streams;
 mod torn_log;
+mod versions;
 mod webhooks;
 mod world;

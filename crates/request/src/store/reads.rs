@@ -1,0 +1,155 @@
+//! The reading half of an open store: from any thread, on one of a few connections, and never behind the writer.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::error::StoreError;
+use super::events::{Events, Page, PageError};
+use super::late::LateEvidence;
+use super::list::{Entry, List, Listed};
+use super::meta::Meta;
+use super::{Store, consumer, events, incarnation, late, list};
+use crate::{Cursor, Incarnation, RequestId, Stage, TerminalEvent};
+
+/// What is to be known before the stream is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Which stream it is.
+    pub stream_id: String,
+    /// The highest number there is, as a place; number 0 before the first event.
+    pub cursor: Cursor,
+    /// The highest number there is.
+    pub head: u64,
+    /// The oldest number that is kept; one above the head when none is.
+    pub oldest: u64,
+    /// Up to which number everything was pruned.
+    pub pruned_through: u64,
+    /// Ids of version 7 that are older, in epoch milliseconds, are not known any more.
+    pub tombstone_floor: u64,
+    /// What is wrong with the store, if anything: it takes no new requests then.
+    pub trouble: Option<StoreError>,
+}
+
+impl Store {
+    /// What is known under an id.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn get(&self, request_id: &RequestId) -> Result<Option<Entry>, StoreError> {
+        self.read(|conn| list::get(conn, request_id))
+    }
+
+    /// A page of requests, the newest first.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn list(&self, list: &List) -> Result<Listed, StoreError> {
+        self.read(|conn| list::list(conn, list))
+    }
+
+    /// How many requests have not ended.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn open_requests(&self) -> Result<u64, StoreError> {
+        let count = "SELECT count(*) FROM request WHERE terminal_seq IS NULL";
+        self.read(|conn| Ok(conn.prepare_cached(count)?.query_row([], |row| row.get(0))?))
+    }
+
+    /// A page of the stream.
+    ///
+    /// # Errors
+    /// See [`PageError`].
+    pub fn events(&self, page: &Page) -> Result<Events, PageError> {
+        self.read(|conn| events::page(conn, page))
+    }
+
+    /// The event of a request that has ended.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn event_of(&self, request_id: &RequestId) -> Result<Option<TerminalEvent>, StoreError> {
+        self.read(|conn| events::of_request(conn, request_id))
+    }
+
+    /// Which stream it is, how far it goes, and how the store is.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn head(&self) -> Result<Head, StoreError> {
+        let meta = self.read(Meta::read)?;
+        Ok(Head {
+            cursor: meta.cursor(meta.head_seq, &meta.head_chain),
+            head: meta.head_seq,
+            oldest: meta.pruned_through + 1,
+            pruned_through: meta.pruned_through,
+            tombstone_floor: meta.tombstone_floor,
+            trouble: self.shared.trouble(),
+            stream_id: meta.stream_id,
+        })
+    }
+
+    /// The highest number that was committed, without a look at the file.
+    #[must_use]
+    pub fn newest(&self) -> u64 {
+        self.shared.head()
+    }
+
+    /// What is wrong with the store, if anything: it takes no new requests then.
+    #[must_use]
+    pub fn trouble(&self) -> Option<StoreError> {
+        self.shared.trouble()
+    }
+
+    /// What came after a request's end.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn late(&self, request_id: &RequestId) -> Result<Vec<LateEvidence>, StoreError> {
+        self.read(|conn| late::read(conn, request_id))
+    }
+
+    /// The outcome of a request that was staged and has not become its end.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn staged(&self, request_id: &RequestId) -> Result<Option<Stage>, StoreError> {
+        self.read(|conn| late::staged(conn, request_id))
+    }
+
+    /// The agent's process with an id.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn incarnation(&self, incarnation_id: &str) -> Result<Option<Incarnation>, StoreError> {
+        self.read(|conn| incarnation::find(conn, incarnation_id))
+    }
+
+    /// All processes of which nobody has said that they are gone, oldest first.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn open_incarnations(&self) -> Result<Vec<Incarnation>, StoreError> {
+        self.read(incarnation::open)
+    }
+
+    /// All named consumers.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn consumers(&self) -> Result<Vec<consumer::Consumer>, StoreError> {
+        self.read(consumer::all)
+    }
+
+    /// Tells `listener` the newest number after each commit that has terminals, on the writer's thread. It is a hint to look: whoever waits
+    /// registers first, then reads, then waits, and misses nothing.
+    pub fn on_commit(&self, listener: Arc<dyn Fn(u64) + Send + Sync>) {
+        self.shared.listen(listener);
+    }
+
+    pub(super) fn read<T, E: From<StoreError>>(&self, look: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E> {
+        let reader = self.shared.readers.take()?;
+        look(reader.conn()?)
+    }
+}

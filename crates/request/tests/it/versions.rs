@@ -61,3 +61,17 @@ fn scenario_85_a_file_of_each_version_opens_and_its_ids_replay() {
         assert_eq!(world.complete("next").seq, 5);
     }
 }
+
+#[test]
+fn the_newest_kept_file_has_the_shape_that_is_made_now() {
+    let shape = |file: &Path| -> Vec<String> {
+        let conn = rusqlite::Connection::open(file).unwrap();
+        let mut statement = conn.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let mut world = World::new();
+    world.store = None;
+    let scratch = world.scratch.path().join("kept.db");
+    std::fs::copy(kept(NEWEST), &scratch).unwrap();
+    assert_eq!(shape(&scratch), shape(&world.file()), "another shape is another version, with a step to it");
+}

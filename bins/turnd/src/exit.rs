@@ -89,6 +89,11 @@ impl Failure {
         Self { exit, text: Some(text.into()) }
     }
 
+    /// Nobody reads the output any more, and nobody is told so.
+    pub(crate) fn unheard() -> Self {
+        Self { exit: Exit::Unheard, text: None }
+    }
+
     /// What a daemon refused, with its code and its words.
     pub(crate) fn refused(answer: &Answer) -> Self {
         let body = answer.json();
@@ -129,7 +134,7 @@ impl From<ClientError> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            Self { exit: Exit::Unheard, text: None }
+            Self::unheard()
         } else {
             Self::new(Exit::Failed, format!("cannot write to stdout: {error}"))
         }

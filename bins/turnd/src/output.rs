@@ -2,6 +2,10 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+
+use tokio::io::Interest;
+use tokio::net::unix::pipe::Sender;
 
 /// Writes one line to stdout and hands it on at once, so that a reader in a pipe sees it when it happens.
 pub(crate) fn line(text: impl Display) -> io::Result<()> {
@@ -36,4 +40,18 @@ pub(crate) fn progress(text: impl Display) {
     if io::stderr().is_terminal() {
         complain(format_args!("turnd: {text}"));
     }
+}
+
+/// Resolves when nobody reads stdout any more, so that whoever has nothing to write finds out too. Where the system does not tell, it
+/// never does.
+pub(crate) async fn unheard() {
+    // The pipe is only listened to: whether a write may block is shared with everybody who has it, and stays as it is. What can lose no
+    // reader, a file, cannot be listened to.
+    let listening = io::stdout().as_fd().try_clone_to_owned().and_then(Sender::from_owned_fd_unchecked);
+    if let Ok(stdout) = listening
+        && stdout.ready(Interest::ERROR).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }

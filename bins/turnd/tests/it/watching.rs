@@ -250,6 +250,15 @@ fn a_watch_whose_output_nobody_reads_ends_without_a_panic() {
 }
 
 #[test]
+fn a_watch_whose_reader_went_away_ends_though_nothing_happens() {
+    let daemon = Scripted::play(|_, _| Reply::Stream(vec![event(1)], End::Open));
+    let mut watch = daemon.start(&["request", "watch"]);
+    assert_eq!(lines(&mut watch, 1), event(1));
+    drop(watch.0.stdout.take());
+    assert_eq!(watch.0.wait().unwrap().code(), Some(141));
+}
+
+#[test]
 fn a_reader_that_is_slow_gets_every_line() {
     // More than a pipe and the sockets' buffers hold: the watch has to stop reading and go on.
     let pieces = || (1..=40).map(|n| events(n * 1_000..n * 1_000 + 1_000)).collect();

@@ -19,10 +19,19 @@ struct Over(String, Option<Duration>);
 
 /// Prints what ended, and stays, or with `--once` ends where the stream does.
 pub(super) async fn run(client: &mut Client, args: &WatchArgs) -> Result<Exit, Failure> {
-    let mut position = Position::begin(args.stream.clone(), args.cursor.clone(), args.after);
+    let position = Position::begin(args.stream.clone(), args.cursor.clone(), args.after);
     if args.once {
         return drain::run(client, args, position).await;
     }
+    // A stream may be silent for days, and whoever reads behind a pipe may be started anew only when this has ended.
+    tokio::select! {
+        ended = stay(client, args, position) => ended,
+        () = output::unheard() => Err(Failure::unheard()),
+    }
+}
+
+/// Prints what ended for as long as it is let.
+async fn stay(client: &mut Client, args: &WatchArgs, mut position: Position) -> Result<Exit, Failure> {
     let mut backoff = Backoff::endless();
     loop {
         let over = match open(client, args, &position).await {

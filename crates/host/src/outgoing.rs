@@ -1,10 +1,14 @@
 //! Lines that wait to be written.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice};
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+/// Lines that are written with one call: more than a turn has beside a flood of its updates, and few enough for a list of them that costs
+/// nothing.
+const LINES_AT_ONCE: usize = 32;
 
 /// How much of a line is in the reader's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,28 +104,43 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
 
     /// Writes some of what waits. Waits for ever when there is nothing to do; dropping it loses nothing.
     pub(crate) async fn write_some(&mut self) -> io::Result<()> {
-        let (Some(writer), Some(line)) = (&mut self.writer, self.queue.front_mut()) else {
+        let Some(writer) = self.writer.as_mut().filter(|_| !self.queue.is_empty()) else {
             return std::future::pending().await;
         };
-        let written = writer.write(&line.left).await?;
+        let slices: Vec<_> = self.queue.iter().take(LINES_AT_ONCE).map(|line| IoSlice::new(&line.left)).collect();
+        let written = writer.write_vectored(&slices).await?;
         if written == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
-        line.left.advance(written);
-        self.bytes -= written;
-        self.reach = line.reach().unwrap_or(self.reach);
-        if line.left.is_empty() {
-            self.queue.pop_front();
-        }
-        if self.queue.is_empty() {
+        self.advance(written);
+        if self.queue.is_empty()
+            && let Some(writer) = &mut self.writer
+        {
             writer.flush().await?;
         }
         Ok(())
+    }
+
+    /// So many bytes of what waits are written.
+    fn advance(&mut self, mut written: usize) {
+        self.bytes -= written;
+        while let Some(line) = self.queue.front_mut() {
+            let length = written.min(line.left.len());
+            line.left.advance(length);
+            written -= length;
+            self.reach = line.reach().unwrap_or(self.reach);
+            if !line.left.is_empty() {
+                return;
+            }
+            self.queue.pop_front();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt;
+
     use super::*;
 
     #[tokio::test]
@@ -174,6 +193,30 @@ mod tests {
         match future.poll(&mut context) {
             std::task::Poll::Ready(output) => Some(output),
             std::task::Poll::Pending => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_that_wait_together_are_written_together_however_much_of_them_is_taken_at_once() {
+        let lines: Vec<String> = (0..3 * LINES_AT_ONCE).map(|number| format!("{}\n", "x".repeat(number))).collect();
+        for room in [1, 7, 64, 100_000] {
+            let (writer, mut reader) = tokio::io::duplex(room);
+            let mut outgoing = Outgoing::new(Some(writer));
+            lines.iter().for_each(|line| outgoing.push(Bytes::from(line.clone())));
+            let writing = async {
+                let mut writes = 0;
+                while !outgoing.is_empty() {
+                    outgoing.write_some().await.unwrap();
+                    writes += 1;
+                }
+                assert_eq!(outgoing.bytes(), 0);
+                outgoing.close();
+                writes
+            };
+            let mut read = String::new();
+            let (writes, length) = tokio::join!(writing, reader.read_to_string(&mut read));
+            assert_eq!((length.unwrap(), &read), (read.len(), &lines.concat()));
+            assert!(room < 100_000 || writes == 3, "{writes} writes");
         }
     }
 

@@ -7,6 +7,7 @@
 //! - *Recorded before published*: an outcome is on record before anybody hears of it, and so is a client's wish to cancel.
 //! - *Exactly one terminal* for each admitted prompt, and it never changes.
 //! - *First in, first out*, and the agent never holds two unanswered prompts.
+//! - A prompt that has a *witness* is dispatched when its witness says so, and while the session is open its outcome is out when the witness has it.
 //! - After a close, a kill, a lost channel or a shutdown nothing is dispatched.
 
 mod asking;

@@ -76,7 +76,7 @@ async fn an_agent_that_leaves_nothing_but_the_end_of_the_line_unread_may_have_th
 }
 
 #[tokio::test]
-async fn what_fits_into_the_agents_input_is_written_and_no_agent_is_ended_for_reading_late() {
+async fn what_fits_into_the_agents_input_is_written_whether_it_is_read_or_not() {
     let store = Store::new();
     let (mut host, pid) = deaf(&store, &["input_wait_ms=5000"]).await;
     let text = "x".repeat(pipe_bytes().await - host.witnessed_bytes("p1"));
@@ -91,6 +91,18 @@ async fn what_fits_into_the_agents_input_is_written_and_no_agent_is_ended_for_re
     assert_eq!(answer["error"]["data"]["turnd/inputWritten"], "yes");
     assert_eq!(answer["error"]["data"]["signal"], 9, "by the test, as nothing else ended it");
     host.ended().await;
+}
+
+#[tokio::test]
+async fn an_agent_is_not_ended_for_reading_late_what_is_written() {
+    let store = Store::new();
+    let late =
+        r#"sleep 1; read -r c; echo '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}'; cat > /dev/null"#;
+    let mut host = store.host_over_script(&["input_wait_ms=300"], &DEAF.replace("exec sleep 3600", late));
+    host.open().await;
+    let id = host.prompt_witnessed("p1", "hi").await;
+    assert_eq!(host.answer(id).await["result"]["stopReason"], "end_turn");
+    host.close().await;
 }
 
 #[tokio::test]

@@ -133,7 +133,8 @@ impl Play {
             ["admit", id, ms] => admit(id, Prompt { deadline_ms: ms.parse().ok(), ..Prompt::default() }),
             ["alone", id] => admit(id, Prompt { alone: true, ..Prompt::default() }),
             ["retry", id] => admit(id, Prompt { retry: true, ..Prompt::default() }),
-            ["steer", id] => match admit(id, Prompt::default()) {
+            // A witness that it is said to have means nothing.
+            ["steer", id] => match admit(id, Prompt { witnessed: true, ..Prompt::default() }) {
                 Input::Admit { prompt, receipt } => Input::Steer { prompt, receipt },
                 input => input,
             },

@@ -299,6 +299,8 @@ impl Model {
         }
         let waiting: Vec<_> = session.queue.iter().map(|entry| entry.prompt_id.to_string()).collect();
         assert!(waiting.iter().eq(self.waiting.iter()), "{waiting:?} {:?}", self.waiting);
+        let asked = session.asked().map(|asked| asked.to_string());
+        assert_eq!(asked, self.gate, "who waits for its witness");
         if !self.ending {
             let witness = self.gate.is_some() || self.settling.is_some();
             let busy = self.held.is_some() || self.replacing || self.held_still || witness;

@@ -295,6 +295,20 @@ fn a_turn_that_was_replaced_or_cancelled_is_settled_like_any_other() {
 }
 
 #[test]
+fn a_session_that_loses_its_agent_waits_for_no_witness_either() {
+    for loses in ["noagent", "wait 500"] {
+        let mut play = Play::new();
+        for statement in ["witness A", "go A", "cancel", "wait 30000", "settle A end_turn"] {
+            play.act(statement);
+        }
+        let words: Vec<_> = play.act(loses).iter().map(word).collect();
+        let expected = ["record A cancelled", "~ ended A cancelled yes answered", "complete A cancelled"];
+        assert_eq!(words[..3], expected, "{loses}");
+        assert!(play.act("confirm A").is_empty());
+    }
+}
+
+#[test]
 fn words_into_a_turn_have_no_witness() {
     check(&[
         ("witness A", "record A, receipt A, ~ next A after 0 -"),

@@ -1,11 +1,15 @@
 //! A daemon that plays what a test wrote: it hears requests over HTTP and answers, stalls, tears and hangs up as it is told.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
+
+/// No line in a test takes this long; a command that prints none must end the run.
+const LINE_LIMIT: Duration = Duration::from_secs(60);
 
 /// A request as it was heard.
 #[derive(Debug, Clone)]
@@ -105,6 +109,36 @@ impl Scripted {
 
 /// A command that runs, killed when the test is done with it.
 pub(crate) struct Started(pub(crate) Child);
+
+impl Started {
+    /// What it prints, line by line.
+    pub(crate) fn lines(&mut self) -> Lines {
+        let mut stdout = BufReader::new(self.0.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            let mut line = String::new();
+            while stdout.read_line(&mut line).is_ok_and(|read| read > 0) && sender.send(line.clone()).is_ok() {
+                line.clear();
+            }
+        });
+        Lines(lines)
+    }
+}
+
+/// The lines of a command that runs. Dropping them closes its output.
+pub(crate) struct Lines(Receiver<String>);
+
+impl Lines {
+    /// The next line with its end.
+    pub(crate) fn next(&mut self) -> String {
+        self.0.recv_timeout(LINE_LIMIT).unwrap()
+    }
+
+    /// So many lines.
+    pub(crate) fn take(&mut self, count: usize) -> String {
+        (0..count).map(|_| self.next()).collect()
+    }
+}
 
 impl Drop for Started {
     fn drop(&mut self) {

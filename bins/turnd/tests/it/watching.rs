@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::commands::stdout;
 use crate::requests::stderr;
-use crate::scripted::{End, Heard, Reply, Scripted, Started};
+use crate::scripted::{End, Heard, Reply, Scripted};
 use crate::world::until;
 
 /// The line of one event. Its bytes are not what a JSON library would write, so that a copy is seen to be one.
@@ -39,16 +39,6 @@ fn page(after: u64, most: u64, head: u64) -> String {
         "{{\"v\":1,\"stream_id\":\"st\",\"events\":[{}],\"next_after\":{last},\"next_cursor\":\"st.{last}/c\",\"oldest\":1,\"head\":{head}}}",
         events.join(", ")
     )
-}
-
-/// Reads lines of a running watch.
-fn lines(started: &mut Started, count: usize) -> String {
-    let mut reader = BufReader::new(started.0.stdout.as_mut().unwrap());
-    let mut text = String::new();
-    for _ in 0..count {
-        reader.read_line(&mut text).unwrap();
-    }
-    text
 }
 
 #[test]
@@ -114,7 +104,7 @@ fn scenario_67_a_line_is_handed_on_while_the_stream_stays_open_byte_for_byte() {
     let mut stream = Some(Reply::Stream(pieces, End::Open));
     let daemon = Scripted::play(move |_, _| stream.take().unwrap_or(Reply::HangUp));
     let mut watch = daemon.start(&["request", "watch", "--after", "6", "--state", "completed"]);
-    assert_eq!(lines(&mut watch, 1), text);
+    assert_eq!(watch.lines().take(1), text);
     assert!(watch.0.try_wait().unwrap().is_none(), "it stays");
     assert_eq!(daemon.heard()[0].target, "/return-requests/events?after=6&state=completed");
 }
@@ -133,7 +123,7 @@ fn scenario_71_a_watch_outlives_restarts_of_the_daemon_and_repeats_and_loses_not
         _ => Reply::Stream(vec![events(after(request) + 1..=8)], End::Open),
     });
     let mut watch = daemon.start(&["request", "watch"]);
-    assert_eq!(lines(&mut watch, 8), events(1..=8));
+    assert_eq!(watch.lines().take(8), events(1..=8));
     let heard = daemon.heard();
     assert_eq!(heard.iter().map(after).collect::<Vec<_>>(), [0, 3, 3, 3, 5, 6, 6]);
     assert!(heard[1].target.contains("cursor=st.3%2Fc"), "the cursor also tells the history: {}", heard[1].target);
@@ -154,7 +144,7 @@ fn scenario_74_a_proxy_that_cuts_every_few_events_costs_none_and_doubles_none() 
         Reply::Stream(vec![events(begin + 1..=begin + 7), torn[..torn.len() - 1].to_owned()], End::Cut)
     });
     let mut watch = daemon.start(&["request", "watch"]);
-    assert_eq!(lines(&mut watch, 40), events(1..=40));
+    assert_eq!(watch.lines().take(40), events(1..=40));
     assert_eq!(daemon.heard().iter().map(after).collect::<Vec<_>>(), [0, 7, 14, 21, 28, 35]);
     assert!(daemon.heard().iter().all(|request| request.head.contains("accept: application/x-ndjson")));
 }
@@ -163,10 +153,10 @@ fn scenario_74_a_proxy_that_cuts_every_few_events_costs_none_and_doubles_none() 
 fn scenario_77_a_watch_that_begins_again_at_the_old_number_prints_the_same_bytes() {
     let daemon = Scripted::play(|request, _| Reply::Stream(vec![events(after(request) + 1..=43)], End::Open));
     let mut first = daemon.start(&["request", "watch", "--after", "42"]);
-    let printed = lines(&mut first, 1);
+    let printed = first.lines().take(1);
     drop(first);
     let mut second = daemon.start(&["request", "watch", "--after", "42"]);
-    assert_eq!(lines(&mut second, 1), printed);
+    assert_eq!(second.lines().take(1), printed);
 }
 
 #[test]
@@ -177,7 +167,7 @@ fn a_line_that_the_end_of_the_connection_tore_is_not_printed() {
             torn.take().unwrap_or_else(|| Reply::Stream(vec![events(after(request) + 1..=3)], End::Open))
         });
         let mut watch = daemon.start(&["request", "watch"]);
-        assert_eq!(lines(&mut watch, 3), events(1..=3));
+        assert_eq!(watch.lines().take(3), events(1..=3));
         assert_eq!(daemon.heard().iter().map(after).collect::<Vec<_>>(), [0, 2]);
     }
 }
@@ -190,7 +180,7 @@ fn a_watch_begins_where_it_is_told_and_goes_on_behind_what_it_printed() {
         _ => Reply::Stream(vec![events(9..=9)], End::Open),
     });
     let mut watch = daemon.start(&["request", "watch", "--cursor", "st.7/c"]);
-    assert_eq!(lines(&mut watch, 2), events(8..=9));
+    assert_eq!(watch.lines().take(2), events(8..=9));
     let targets: Vec<String> = daemon.heard().into_iter().map(|request| request.target).collect();
     let target = |number| format!("/return-requests/events?cursor=st.{number}%2Fc");
     assert_eq!(targets, [target(7), target(7), target(8)]);
@@ -253,9 +243,13 @@ fn a_watch_whose_output_nobody_reads_ends_without_a_panic() {
 fn a_watch_whose_reader_went_away_ends_though_nothing_happens() {
     let daemon = Scripted::play(|_, _| Reply::Stream(vec![event(1)], End::Open));
     let mut watch = daemon.start(&["request", "watch"]);
-    assert_eq!(lines(&mut watch, 1), event(1));
-    drop(watch.0.stdout.take());
-    assert_eq!(watch.0.wait().unwrap().code(), Some(141));
+    let mut reader = BufReader::new(watch.0.stdout.take().unwrap());
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    drop(reader);
+    assert_eq!(line, event(1));
+    let ended = until("the watch has ended", || watch.0.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(141));
 }
 
 #[test]
@@ -265,8 +259,8 @@ fn a_reader_that_is_slow_gets_every_line() {
     let daemon = Scripted::play(move |_, _| Reply::Stream(pieces(), End::Open));
     let mut watch = daemon.start(&["request", "watch", "--after", "999"]);
     until("the stream was asked for", || (!daemon.heard().is_empty()).then_some(()));
-    let told = BufReader::new(watch.0.stdout.take().unwrap()).lines().take(40_000);
-    for (number, line) in (1_000..).zip(told) {
-        assert_eq!(line.unwrap(), event(number).trim_end());
+    let mut lines = watch.lines();
+    for number in 1_000..41_000 {
+        assert_eq!(lines.next(), event(number));
     }
 }

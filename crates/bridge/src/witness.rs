@@ -5,7 +5,8 @@
 //!
 //! 1. [`dispatching`](Witness::dispatching), at most once: the prompt is the next to run. Nothing is handed to the agent before
 //!    [`Session::dispatch`](crate::Session::dispatch).
-//! 2. [`written`](Witness::written), at most once: the agent has the whole of it. An answer of the agent proves it too, so it comes before 4 in any case.
+//! 2. [`written`](Witness::written), at most once: the agent has the whole of it. An answer of the agent itself proves that, so it
+//!    comes before 4; where the host answers in its place it may never come.
 //! 3. [`heard`](Witness::heard), any number of times, before or after 2: an agent may speak without being asked.
 //! 4. [`settling`](Witness::settling), at most once: the agent has answered. The prompt counts as running until
 //!    [`Session::confirm`](crate::Session::confirm).
@@ -112,7 +113,8 @@ pub enum FinalText {
     None,
     /// All of it.
     Whole(Arc<str>),
-    /// It is longer than [`FINAL_TEXT_BYTES_MAX`](crate::limits::FINAL_TEXT_BYTES_MAX), or came after the end: it is in the transcript's record of the turn's result.
+    /// It is longer than [`FINAL_TEXT_BYTES_MAX`](crate::limits::FINAL_TEXT_BYTES_MAX), or came after the end: it is in the transcript, with
+    /// the record of the turn's result.
     Elsewhere,
 }
 

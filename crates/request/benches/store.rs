@@ -8,18 +8,16 @@
 #![expect(clippy::disallowed_methods, reason = "a bench measures time")]
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use turnd_request::store::{List, Options, Page, Retention, Store, verify};
+use turnd_request::store::{Entry, List, Options, Page, Retention, Store, verify};
 use turnd_request::{
-    ArmedCursor, Baseline, Evidence, FinalText, Hash, Input, Outcome, Position, Registration, RequestId,
+    ArmedCursor, Baseline, Evidence, FinalText, Hash, Input, Outcome, Position, Registration, RequestId, TerminalEvent,
 };
 
 /// The time at which all requests are made; nothing here depends on it.
 const NOON: u64 = 1_800_000_000_000;
-/// Commands that are asked for before their answers are waited for, while the store is filled.
-const AHEAD: u64 = 800;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -33,10 +31,10 @@ fn main() {
     let folder = on.join(format!("turnd-request-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     raw(&folder);
-    let store = open(&folder);
     if many > 0 {
-        fill(&store, many);
+        fill(&folder, many);
     }
+    let store = open(&folder);
     measure(&store, many);
     drop(store);
     again(&folder);
@@ -144,30 +142,37 @@ fn again(folder: &Path) {
     println!("file: {} MiB; memory: {} kB resident", bytes / 1024 / 1024, resident());
 }
 
-/// Ended requests, as many as asked, with as much ahead as the queue takes.
-fn fill(store: &Store, many: u64) {
+/// Ended requests, as many as asked, copied from one that was really made: the rows, the events and their chain are what the store itself
+/// would have written, only without a flush for each.
+fn fill(folder: &Path, many: u64) {
     let begun = Instant::now();
-    let waiting = Arc::new((Mutex::new(0_u64), Condvar::new()));
-    for number in 0..many {
+    let store = open(folder);
+    live(&store, &name("filled", 0), false);
+    let Some(Entry::Request(mut request)) = store.get(&id(&name("filled", 0))).unwrap() else { return };
+    let (stream_id, mut chain) =
+        (store.head().unwrap().stream_id, store.event_of(request.id()).unwrap().unwrap().chain);
+    drop(store);
+    let conn = rusqlite::Connection::open(folder.join("requests/requests.db")).unwrap();
+    conn.execute_batch("PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = -1000000; BEGIN")
+        .unwrap();
+    let columns = "SELECT group_concat(CASE name WHEN 'request_id' THEN '?1' WHEN 'prompt_id' THEN '?2' \
+        WHEN 'terminal_seq' THEN '?3' ELSE name END) FROM pragma_table_info('request')";
+    let columns: String = conn.query_row(columns, [], |row| row.get(0)).unwrap();
+    let template = request.id().clone();
+    let copy = format!("INSERT INTO request SELECT {columns} FROM request WHERE request_id = '{template}'");
+    let (mut copy, mut tell) =
+        (conn.prepare(&copy).unwrap(), conn.prepare("INSERT INTO terminal_event VALUES (?1, ?2, ?3, ?4, ?5)").unwrap());
+    for number in 1..many {
         let name = name("filled", number);
-        let mut count = waiting.0.lock().unwrap();
-        while *count > AHEAD {
-            count = waiting.1.wait(count).unwrap();
-        }
-        *count += 4;
-        drop(count);
-        store.register(asked(&name), |answer| drop(answer.unwrap()));
-        for input in [dispatched(), Input::Written] {
-            store.apply(id(&name), input, NOON, |answer| drop(answer.unwrap()));
-        }
-        let told = Arc::clone(&waiting);
-        store.apply(id(&name), settled(), NOON, move |answer| {
-            answer.unwrap();
-            *told.0.lock().unwrap() -= 4;
-            told.1.notify_one();
-        });
+        request.registration = asked(&name);
+        request.terminal_seq = Some(number + 1);
+        let event = TerminalEvent::new(&request, &stream_id, number + 1, &chain, NOON);
+        copy.execute((&name, format!("prompt-{name}"), number + 1)).unwrap();
+        tell.execute((number + 1, &name, NOON, &event.payload, event.chain.0)).unwrap();
+        chain = event.chain;
     }
-    drop(waiting.1.wait_while(waiting.0.lock().unwrap(), |count| *count > 0).unwrap());
+    conn.execute("UPDATE meta SET head_seq = ?1, head_chain = ?2", (many, chain.0)).unwrap();
+    conn.execute_batch("COMMIT").unwrap();
     println!("filled with {many} in {:.1} s", begun.elapsed().as_secs_f64());
 }
 

@@ -1,7 +1,8 @@
 //! The store of return requests: one SQLite file, one thread that writes, a few connections that read (return requests, section 2.5).
 //!
-//! Every writing call returns at once. What it came to is told to its `reply`, after the commit, on the writer's thread: a reply hands on
-//! and returns. Commands that wait share a commit; they are done in the order in which they came.
+//! Every writing call returns at once. What it came to is told to its `reply`, after the commit, on the writer's thread; of a store that is
+//! closed, or with too much waiting, at once on the caller's own. So a reply hands on and returns, and takes no lock that its caller holds.
+//! Commands that wait share a commit; they are done in the order in which they came.
 //!
 //! When the store fails (return requests, section 2.16), a command that comes before anything is sent is answered with the trouble, and
 //! whoever asked may ask again: [`Store::register`], [`Store::note_incarnation`], [`Store::consumer`], and [`Store::apply`] of `Admitted`,

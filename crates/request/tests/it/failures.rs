@@ -282,3 +282,30 @@ fn a_closed_store_says_so() {
     assert_eq!(world.register("y"), Err(StoreError::Closed));
     assert_eq!(world.apply("x", settled("t")), Err(StoreError::Closed));
 }
+
+#[test]
+fn the_trouble_is_over_when_it_is_although_nobody_asks_for_anything() {
+    let world = World::new();
+    world.fail_points.set("before:commit=full*3");
+    assert_eq!(world.register("x"), Err(StoreError::Full));
+    assert_eq!(world.store().trouble(), Some(StoreError::Full));
+    let begun = std::sync::atomic::AtomicU64::new(0);
+    while world.store().trouble().is_some() {
+        std::thread::yield_now();
+        assert!(begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 2_000_000_000, "it never is");
+    }
+    world.new_request("x");
+}
+
+#[test]
+fn an_outcome_that_waits_when_the_store_is_closed_is_left_on_a_line_and_staged_by_the_next_life() {
+    let mut world = World::new();
+    world.submit("x");
+    world.fail_points.set("before:commit=busy");
+    let reply = tell(&world, "x", settled("of x"));
+    assert!(world.store().close(world.now).is_err());
+    assert_eq!(reply.recv().unwrap(), Err(StoreError::Closed));
+    world.fail_points.set("");
+    assert_eq!(world.open().len(), 1);
+    assert_eq!(world.store().staged(&id("x")).unwrap(), Some(Stage::new(outcome("of x"), world.now)));
+}

@@ -9,10 +9,10 @@ use bridge::Session;
 use tokio::sync::watch;
 
 use crate::hosts::HostStarter;
-use crate::neighbours::Neighbours;
 use crate::options::ServeOptions;
 use crate::rate::Gate;
 use crate::requests::Place;
+use crate::returns::Returns;
 use crate::router::Router;
 use crate::wall::Wall;
 use crate::workspace::Workspace;
@@ -25,12 +25,13 @@ pub(crate) struct Daemon {
     pub(crate) router: Router,
     /// Set once all sessions are over, for connections that have more than one request.
     pub(crate) over: watch::Sender<bool>,
+    pub(crate) returns: Arc<Returns>,
     primary: Arc<Workspace>,
     further: Vec<Arc<Workspace>>,
 }
 
 impl Daemon {
-    /// A daemon of `primary` and `further` folders that listens at `address`.
+    /// A daemon of `primary` and `further` folders that listens at `address`, with the return requests of all of them.
     ///
     /// # Errors
     /// When the table of routes contradicts itself, which a test rules out.
@@ -39,20 +40,21 @@ impl Daemon {
         (primary, further): (&Path, &[PathBuf]),
         hosts: Arc<dyn HostStarter>,
         address: SocketAddr,
+        returns: Arc<Returns>,
     ) -> Result<Self, matchit::InsertError> {
         let options = Arc::new(options);
-        let neighbours = Arc::<Neighbours>::default();
         let workspace = |folder: &Path| {
-            Arc::new(Workspace::new(folder, Arc::clone(&options), Arc::clone(&hosts), Arc::clone(&neighbours)))
+            Arc::new(Workspace::new(folder, Arc::clone(&options), Arc::clone(&hosts), Arc::clone(&returns)))
         };
         let primary = workspace(primary);
         let further: Vec<_> = further.iter().map(|folder| workspace(folder)).collect();
-        neighbours.introduce(std::iter::once(&primary).chain(&further));
+        returns.neighbours().introduce(std::iter::once(&primary).chain(&further));
         Ok(Self {
             wall: Wall::new(address, &options.allow_origins, options.token.clone(), options.require_auth),
             gate: Gate::new(options.rates, address.ip().is_loopback()),
             router: Router::new()?,
             over: watch::Sender::new(false),
+            returns,
             primary,
             further,
             options,
@@ -97,10 +99,12 @@ impl Daemon {
 
     /// Ends every prompt of every workspace as `daemon_shutdown`, and tells hosts and readers.
     pub(crate) async fn shutdown(&self) {
+        self.returns.drain();
         for workspace in self.workspaces() {
             workspace.bridge.shutdown().await;
         }
         self.over.send_replace(true);
         self.retry_held();
+        self.returns.close().await;
     }
 }

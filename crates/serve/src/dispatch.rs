@@ -13,6 +13,7 @@ use crate::daemon::Daemon;
 use crate::identity;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, refuse};
+use crate::returns::refusal::unsent;
 use crate::router::{Matched, Route};
 use crate::routes;
 use crate::unpanicked::unpanicked;
@@ -109,11 +110,18 @@ where
         return reply;
     }
     let outcome = unpanicked(routed(daemon, &head, body)).await.unwrap_or_else(|| Err(Refusal::internal()));
-    let mut reply = outcome.unwrap_or_else(|refusal| refuse(&refusal));
+    let mut reply = outcome.unwrap_or_else(|refusal| refuse(&told(&head, refusal)));
     if let Some(origin) = &origin {
         mark_allowed(reply.headers_mut(), origin);
     }
     reply
+}
+
+/// What is refused of a submission says that nothing was sent, also before its route has it.
+fn told(head: &Parts, refusal: Refusal) -> Refusal {
+    let path = head.uri.path();
+    let is_submission = head.method == Method::POST && path.trim_end_matches('/').ends_with("/return-requests");
+    if is_submission { unsent(refusal) } else { refusal }
 }
 
 async fn routed<B>(daemon: &Arc<Daemon>, head: &Parts, body: B) -> Result<Reply, Refusal>
@@ -170,5 +178,12 @@ where
         Route::Archive => routes::shelf::archive(&call).await,
         Route::Unarchive => routes::shelf::unarchive(&call).await,
         Route::DeleteSessions => routes::shelf::delete(&call).await,
+        Route::SubmitReturn => routes::returns::submit(&call).await,
+        Route::Return => routes::returns::get(&call).await,
+        Route::Returns => routes::returns::list(&call).await,
+        Route::CancelReturn => routes::returns::cancel(&call).await,
+        Route::ReturnEvents => routes::returns::events::get(&call).await,
+        Route::ReturnStream => routes::returns::events::head(&call).await,
+        Route::ReturnConsumer => routes::returns::events::consumer(&call).await,
     }
 }

@@ -113,6 +113,11 @@ impl Layout {
         self.chats.with_file_name("turnd.lock")
     }
 
+    /// The folder of the return requests of a daemon whose primary workspace this is.
+    pub(crate) fn requests(&self) -> PathBuf {
+        self.chats.with_file_name("turnd-requests")
+    }
+
     /// The small file whose growth tells whether the disk still takes bytes.
     pub(crate) fn room_probe(&self) -> PathBuf {
         self.store.join(".turnd-room")

@@ -58,6 +58,7 @@ mod reply;
 mod requests;
 mod restore;
 mod restored;
+mod returns;
 mod rewind;
 mod room;
 mod router;

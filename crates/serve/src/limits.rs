@@ -302,3 +302,49 @@ pub const HOST_GONE_POLL_MS: u64 = 20;
 /// How long the host of a session that was closed may take to be gone, in milliseconds. Its agent is given 7 s to end before it is
 /// killed.
 pub const HOST_GONE_MS: u64 = 20_000;
+
+/// Return requests that have not ended, of one session and of one daemon (return requests, section 2.11).
+pub const RETURNS_SESSION_MAX: usize = 64;
+/// See [`RETURNS_SESSION_MAX`].
+pub const RETURNS_MAX: usize = 1_024;
+
+/// Return requests whose prompts have ended and which are still found by them: an agent that answers late does so soon or never.
+pub const RETURNS_ENDED_MAX: usize = 1_024;
+
+/// How long a return request's caller waits for its prompt to be handed to the agent, in milliseconds. It is told how things stand then. A
+/// host gives up on an agent that does not read after 30 s.
+pub const SUBMIT_WAIT_MS: u64 = 35_000;
+
+/// How long the end of a prompt waits for the store to keep it, in milliseconds: ten times what a slow disk takes for a commit.
+pub const STAGE_WAIT_MS: u64 = 2_000;
+
+/// Longest `wait_ms` of what is asked about return requests, in milliseconds (return requests, section 2.13).
+pub const RETURNS_WAIT_MS_MAX: u64 = 30_000;
+
+/// Readers of the terminal stream at once (return requests, section 2.12).
+pub const RETURNS_SUBSCRIBERS_MAX: usize = 256;
+
+/// Events of a page of the terminal stream that a reader has in memory.
+pub const RETURNS_PAGE_EVENTS: usize = 100;
+
+/// Between two looks at the lock of a session whose requests are to be decided, in milliseconds.
+pub const RECOVERY_LOOK_MS: u64 = 50;
+
+/// How much longer than a host may linger its session's lock is waited for before nothing more is expected, in milliseconds (return
+/// requests, section 2.7).
+pub const RECOVERY_WAIT_MS: u64 = 60_000;
+
+/// Between two looks for what may be pruned, in milliseconds.
+pub const RETURNS_PRUNE_MS: u64 = 600_000;
+
+/// How long the request store may take to write what waits at the end, in milliseconds (return requests, section 2.11).
+pub const RETURNS_CLOSE_MS: u64 = 10_000;
+
+/// How long a reader of the terminal stream may accept nothing before its connection ends, in milliseconds (return requests, section
+/// 2.12).
+pub const RETURNS_WRITE_MS: u64 = 30_000;
+
+/// Return requests on one page of their list: what is shown without being asked for a number, and the most there are.
+pub const RETURNS_LIST_DEFAULT: usize = 100;
+/// See [`RETURNS_LIST_DEFAULT`].
+pub const RETURNS_LIST_MAX: usize = 1_000;

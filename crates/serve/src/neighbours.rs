@@ -28,6 +28,11 @@ impl Neighbours {
         self.iter().map(|workspace| workspace.occupied()).sum()
     }
 
+    /// All of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Arc<Workspace>> {
+        self.iter()
+    }
+
     fn iter(&self) -> impl Iterator<Item = Arc<Workspace>> {
         self.all.get().into_iter().flatten().filter_map(Weak::upgrade)
     }
@@ -40,6 +45,7 @@ pub(crate) mod tests {
     use crate::hosts::ProcessStarter;
     use crate::limits::Limits;
     use crate::options::{Durability, Mode, ServeOptions};
+    use crate::returns::Returns;
     use crate::wanted::Wanted;
     use crate::{create, restore};
 
@@ -80,9 +86,10 @@ pub(crate) mod tests {
         let options = Arc::new(options(store.path()));
         let hosts = Arc::new(ProcessStarter { launcher: "/nonexistent".into() });
         let neighbours = Arc::<Neighbours>::default();
+        let (returns, _) = Returns::open(store.path().join("requests"), Arc::clone(&neighbours)).await;
         let workspace = |folder: &str| {
             let (options, hosts) = (Arc::clone(&options), Arc::clone(&hosts));
-            Arc::new(Workspace::new(folder.as_ref(), options, hosts, Arc::clone(&neighbours)))
+            Arc::new(Workspace::new(folder.as_ref(), options, hosts, Arc::clone(&returns)))
         };
         let (one, two) = (workspace("/one"), workspace("/two"));
         neighbours.introduce([&one, &two].into_iter());

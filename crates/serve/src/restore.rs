@@ -106,6 +106,7 @@ async fn run(
 ) -> Result<Arc<Restoration>, Refusal> {
     let (reader, session) = (Arc::clone(workspace), id.to_owned());
     blocking(move || history::check(&reader, &session)).await.unwrap_or_else(|| Err(Refusal::internal()))?;
+    workspace.returns.before_opening(id).await;
     let opened = open(workspace, id, Kind::Restore).await?;
     let beyond = beyond_earlier_lives(now_ms());
     let (seed, replay, found) = match request.action {

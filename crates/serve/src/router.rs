@@ -53,6 +53,13 @@ pub(crate) enum Route {
     Rename,
     Model,
     ApprovalMode,
+    SubmitReturn,
+    Return,
+    Returns,
+    CancelReturn,
+    ReturnEvents,
+    ReturnStream,
+    ReturnConsumer,
 }
 
 /// One path, the methods it knows, and the value of its `Allow` header.
@@ -76,14 +83,22 @@ pub(crate) struct Matched<'p> {
 }
 
 impl Matched<'_> {
-    /// The first parameter: a session id, the request id of the older permission route, or a workspace.
+    /// The first parameter: a session id, the request id of the older permission route, a return request, a consumer, or a workspace.
     pub(crate) fn id(&self) -> &str {
         &self.first
     }
 
     /// The session that the path names; none on routes that are about no session.
     pub(crate) fn session(&self) -> Option<&str> {
-        let names_another = matches!(self.route, Route::Vote | Route::Sessions | Route::LiveState);
+        let names_another = matches!(
+            self.route,
+            Route::Vote
+                | Route::Sessions
+                | Route::LiveState
+                | Route::Return
+                | Route::CancelReturn
+                | Route::ReturnConsumer
+        );
         (!names_another && !self.first.is_empty()).then_some(&*self.first)
     }
 
@@ -138,6 +153,13 @@ const TABLE: &[Entry] = &[
     entry("/session/{id}/generate", &[(Method::POST, Route::Generate)], "POST"),
     entry("/session/{id}/continue", &[(Method::POST, Route::Continue)], "POST"),
     entry("/session/{id}/fork", &[(Method::POST, Route::Fork)], "POST"),
+    entry("/session/{id}/return-requests", &[(Method::POST, Route::SubmitReturn)], "POST"),
+    entry("/return-requests", &[(Method::GET, Route::Returns)], "GET, HEAD"),
+    entry("/return-requests/events", &[(Method::GET, Route::ReturnEvents)], "GET"),
+    entry("/return-requests/stream", &[(Method::GET, Route::ReturnStream)], "GET, HEAD"),
+    entry("/return-requests/consumers/{name}", &[(Method::PUT, Route::ReturnConsumer)], "PUT"),
+    entry("/return-requests/{request}", &[(Method::GET, Route::Return)], "GET, HEAD"),
+    entry("/return-requests/{request}/cancel", &[(Method::POST, Route::CancelReturn)], "POST"),
 ];
 
 const fn entry(path: &'static str, methods: &'static [(Method, Route)], allow: &'static str) -> Entry {
@@ -173,7 +195,9 @@ impl Router {
         let second = parameters.next().transpose()?.unwrap_or_default();
         let route = found.value.methods.iter().find(|(known, route)| {
             known == method
-                || (method == Method::HEAD && known == Method::GET && !matches!(*route, Route::Events | Route::Acp))
+                || (method == Method::HEAD
+                    && known == Method::GET
+                    && !matches!(*route, Route::Events | Route::Acp | Route::ReturnEvents))
         });
         match route {
             Some(&(_, route)) => Ok(Matched { route, first, second }),

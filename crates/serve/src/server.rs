@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use request::Request;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -23,6 +24,7 @@ use crate::layout::Layout;
 use crate::limits::{ACCEPT_BACKOFF_MS, DRAIN_MS, HELD_RETRY_MS, STORE_LOOK_MS, STORE_LOOKS};
 use crate::options::ServeOptions;
 use crate::reaper;
+use crate::returns::Returns;
 use crate::tasks::spawn;
 
 /// What a connection hears that is one too many.
@@ -57,6 +59,8 @@ pub struct Server {
     listener: TcpListener,
     daemon: Arc<Daemon>,
     permits: Arc<Semaphore>,
+    /// The return requests that earlier lives left open.
+    unfinished: Vec<Request>,
     /// Held until the end: one daemon a workspace of a store.
     _stores: Vec<SessionLock>,
 }
@@ -85,8 +89,10 @@ impl Server {
         let (primary, further) = folders.split_first().ok_or(FoldersError::None)?;
         let stores = take_stores(&options.store, &folders).await?;
         let permits = Arc::new(Semaphore::new(options.limits.max_connections));
-        let daemon = Arc::new(Daemon::new(options, (primary, further), hosts, address).map_err(ServeError::Routes)?);
-        Ok(Self { listener, daemon, permits, _stores: stores })
+        let place = Layout::new(&options.store, primary).requests();
+        let (returns, unfinished) = Returns::open(place, Arc::default()).await;
+        let daemon = Daemon::new(options, (primary, further), hosts, address, returns).map_err(ServeError::Routes)?;
+        Ok(Self { listener, daemon: Arc::new(daemon), permits, unfinished, _stores: stores })
     }
 
     /// Serves until `shutdown` resolves.
@@ -94,7 +100,8 @@ impl Server {
     /// At the end nothing new is accepted, every unfinished prompt ends as `daemon_shutdown` on disk and towards its readers,
     /// hosts are told, and what is still open gets a bounded time to finish.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { listener, daemon, permits, _stores } = self;
+        let Self { listener, daemon, permits, unfinished, _stores } = self;
+        spawn(Arc::clone(&daemon.returns).recover(unfinished));
         let mut retry = interval(Duration::from_millis(HELD_RETRY_MS));
         retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let idleness = daemon.options.idleness;

@@ -14,6 +14,9 @@ use crate::options::Durability;
 use crate::room::Room;
 use crate::sync::lock;
 
+/// The code of a prompt whose daemon died before anything of it was sent.
+const NEVER_DISPATCHED: &str = "never_dispatched";
+
 /// The ledgers of all live sessions.
 pub(crate) struct LedgerSink {
     layout: Layout,
@@ -133,6 +136,27 @@ impl LedgerSink {
         let Some(book) = lock(&self.books).remove(session) else { return };
         let waiting = lock(&book).held.drain(..).count();
         self.held.fetch_sub(waiting, Ordering::Relaxed);
+    }
+
+    /// Closes an admission of an earlier life whose prompt is known never to have been sent. Blocks.
+    pub(crate) fn never_dispatched(&self, session: &str, prompt: &str, at_ms: u64) {
+        self.close_open(session, prompt, || Record::error(prompt, Some(NEVER_DISPATCHED), at_ms));
+    }
+
+    /// Writes an end that was on record elsewhere when the daemon of an earlier life died. Blocks.
+    pub(crate) fn ended_before(&self, session: &str, prompt: &str, terminal: &bridge::Terminal, at_ms: u64) {
+        self.close_open(session, prompt, || {
+            terminal_record(&Ending { session_id: session, prompt_id: prompt, terminal, at_ms })
+        });
+    }
+
+    /// Writes the end of a prompt that its ledger has admitted and not ended. One that cannot be read is left as it is.
+    fn close_open(&self, session: &str, prompt: &str, record: impl FnOnce() -> Record) {
+        let Ok(reading) = self.ledger(session).read() else { return };
+        let is_open = ledger::dangling(&reading.records).contains(&prompt);
+        if is_open {
+            self.write(session, Line::Record(record()));
+        }
     }
 
     fn write(&self, session: &str, line: Line) {

@@ -49,6 +49,9 @@ pub(crate) async fn steer(
     if !session.status().has_active_prompt {
         return Ok(Answer::Idle);
     }
+    if workspace.returns.tracked.running_in(session.id()).is_some() {
+        return Err(into_a_return(session.id()));
+    }
     if !workspace.sink.has_room(session.id()) {
         return Err(no_room());
     }
@@ -57,11 +60,25 @@ pub(crate) async fn steer(
     }
     match session.steer(message) {
         Ok(Steered::Accepted(_)) => {
+            note_words(workspace, session);
             workspace.chosen.note(session.id(), &id);
             Ok(Answer::Accepted(id))
         }
         Ok(Steered::Idle) => Ok(Answer::Idle),
         Err(error) => Err(refused(session.id(), error)),
+    }
+}
+
+/// 409: nobody says anything into the turn of a return request, whose outcome is promised to be that of its prompt alone.
+fn into_a_return(session: &str) -> Refusal {
+    let message = "The running turn is a return request's, and takes no further words";
+    Refusal::conflict("return_request_running", message).with("sessionId", session)
+}
+
+/// Words that were said in the very moment in which a return request began may reach its turn: then it is not its prompt's alone.
+fn note_words(workspace: &Workspace, session: &Session) {
+    if let Some(request) = workspace.returns.tracked.running_in(session.id()) {
+        request.note_extra_message();
     }
 }
 
@@ -85,7 +102,10 @@ fn steer_once(
         }
     });
     match once {
-        Ok(Once::Admitted(_) | Once::Repeated(_)) => Ok(Answer::Accepted(id.to_owned())),
+        Ok(Once::Admitted(_) | Once::Repeated(_)) => {
+            note_words(workspace, session);
+            Ok(Answer::Accepted(id.to_owned()))
+        }
         Err(OnceError::Refused(_)) if is_idle => Ok(Answer::Idle),
         Err(error) => Err(not_admitted(session, id, error)),
     }

@@ -12,6 +12,15 @@ where
     tokio::spawn(future)
 }
 
+/// Starts `future` on a runtime, also from a thread that is none of its own.
+pub(crate) fn spawn_on<F>(runtime: &tokio::runtime::Handle, future: F) -> tokio::task::JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    runtime.spawn(future)
+}
+
 /// Runs `work`, which reads or writes files, where it may block. `None` when it panicked.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()

@@ -8,10 +8,11 @@ use bridge::{Bounds, Bridge, Clock};
 
 use crate::clock;
 use crate::options::ServeOptions;
+use crate::returns::Eyewitness;
 use crate::sink::LedgerSink;
 
-/// A bridge that writes to `sink`.
-pub(crate) fn wire(sink: Arc<LedgerSink>, options: &ServeOptions) -> Bridge {
+/// A bridge that writes to `sink`, and tells `witness` of the prompts that have one.
+pub(crate) fn wire(sink: Arc<LedgerSink>, witness: Eyewitness, options: &ServeOptions) -> Bridge {
     let limits = Limits {
         pending_prompts: match options.limits.max_pending_prompts {
             0 => usize::MAX,
@@ -34,5 +35,12 @@ pub(crate) fn wire(sink: Arc<LedgerSink>, options: &ServeOptions) -> Bridge {
         ..Timeouts::default()
     };
     let clock = Clock::new(clock::now_ms);
-    Bridge::new(bridge::Options { ledger: sink, witness: None, clock, limits, timeouts, mediation: options.mediation })
+    Bridge::new(bridge::Options {
+        ledger: sink,
+        witness: Some(Arc::new(witness)),
+        clock,
+        limits,
+        timeouts,
+        mediation: options.mediation,
+    })
 }

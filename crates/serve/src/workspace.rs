@@ -20,6 +20,7 @@ use crate::polled::Polled;
 use crate::recalled::Recalled;
 use crate::refusal::Refusal;
 use crate::restored::Restored;
+use crate::returns::{Eyewitness, Returns};
 use crate::room::Room;
 use crate::shells::Shells;
 use crate::sink::LedgerSink;
@@ -31,6 +32,8 @@ use crate::wiring::wire;
 pub(crate) struct Workspace {
     pub(crate) options: Arc<ServeOptions>,
     neighbours: Arc<Neighbours>,
+    /// The return requests of the daemon, those of its other workspaces included.
+    pub(crate) returns: Arc<Returns>,
     /// The folder that every session of it runs in: an absolute path.
     pub(crate) folder: PathBuf,
     /// The folder as clients name it.
@@ -68,12 +71,12 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// The workspace at `folder`, with no live session.
+    /// The workspace at `folder`, with no live session, among those that the daemon's return requests are about.
     pub(crate) fn new(
         folder: &Path,
         options: Arc<ServeOptions>,
         hosts: Arc<dyn HostStarter>,
-        neighbours: Arc<Neighbours>,
+        returns: Arc<Returns>,
     ) -> Self {
         let layout = Layout::new(&options.store, folder);
         let sink = LedgerSink::new(layout.clone(), options.durability, Room::new(layout.room_probe()));
@@ -82,7 +85,7 @@ impl Workspace {
             folder: folder.to_owned(),
             cwd: folder.to_string_lossy().into_owned(),
             id: Digest::of(folder.as_os_str().as_encoded_bytes()).short(),
-            bridge: wire(Arc::clone(&sink), &options),
+            bridge: wire(Arc::clone(&sink), Eyewitness(Arc::clone(&returns)), &options),
             sink,
             hosts,
             desk: Desk::default(),
@@ -98,7 +101,8 @@ impl Workspace {
             shells: Shells::default(),
             opening: AtomicUsize::new(0),
             layout,
-            neighbours,
+            neighbours: Arc::clone(returns.neighbours()),
+            returns,
             options,
         }
     }
@@ -145,6 +149,7 @@ impl Workspace {
     /// Lets go of what is kept for `session` once it is over, for whatever reason.
     pub(crate) fn watch(self: &Arc<Self>, session: &Session) {
         let (workspace, session) = (Arc::clone(self), session.clone());
+        let life = session.epoch().to_owned();
         spawn(async move {
             session.ended().await;
             drop(session);
@@ -156,6 +161,7 @@ impl Workspace {
             workspace.restored.retain(live);
             workspace.endings.retain(live);
             workspace.sink.retain(live);
+            workspace.returns.session_ended(&life);
         });
     }
 

@@ -29,7 +29,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("turnd-agent", &["turnd-acp"], &["bytes", "serde_json", "tokio"]),
     (
         "turnd-serve",
-        &["turnd-acp", "turnd-attribution", "turnd-bridge", "turnd-ledger", "turnd-transcript"],
+        &["turnd-acp", "turnd-attribution", "turnd-bridge", "turnd-ledger", "turnd-request", "turnd-transcript"],
         &[
             "bytes",
             "futures-util",

@@ -20,6 +20,7 @@ mod replacing;
 mod request_store;
 mod requests;
 mod retry;
+mod returns;
 mod rewinding;
 mod scripted;
 mod secret;

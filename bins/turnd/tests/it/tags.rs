@@ -85,12 +85,20 @@ const ROWS: &[Row] = &[
     ("session_recap", Idle, "POST /session/{id}/recap", "{}", "200 /recap"),
     ("session_btw", Idle, "POST /session/{id}/btw", r#"{"question":"why?"}"#, "200 /answer"),
     ("session_generation", Idle, "POST /session/{id}/generate", r#"{"prompt":"hi"}"#, "200"),
+    ("session_return_requests", Idle, "POST /session/{id}/return-requests", RETURN, "202 /request_id=R"),
+    ("session_return_requests", Empty, "GET /return-requests", "", "200 /requests"),
+    ("session_return_requests", Empty, "GET /return-requests/{request}", "", "404 /code=request_not_found"),
+    ("session_return_requests", Empty, "POST /return-requests/{request}/cancel", "{}", "404 /code=request_not_found"),
+    ("session_return_requests", Empty, "GET /return-requests/events", "", "200 /next_cursor"),
+    ("session_return_requests", Empty, "GET /return-requests/stream", "", "200 /stream_id"),
+    ("session_return_requests", Empty, "PUT /return-requests/consumers/{name}", r#"{"acked":0}"#, "200 /acked=0"),
     ("session_shell_command", Idle, "POST /session/{id}/shell", r#"{"command":"true"}"#, "200 /exitCode=0"),
     ("allow_origin", Empty, "POST /session", "{}", "200 /sessionId"),
     ("require_auth", Empty, "GET /health", "", "401"),
     ("rate_limit", Empty, "GET /capabilities", "", "429"),
 ];
 
+const RETURN: &str = r#"{"prompt":{hello},"requestId":"R"}"#;
 const MADE_BY_BOT: &str = r#"{"sessionScope":"thread","sourceType":"bot"}"#;
 const CHOSEN_ID: &str = r#"{"prompt":{hello},"promptId":"mine"}"#;
 const NO_DEADLINE: &str = r#"{"prompt":{hello},"deadlineMs":0}"#;
@@ -278,7 +286,9 @@ fn set(world: &mut World, scene: Scene, other: &str) -> Vec<(&'static str, Strin
         ("{workspace}", world.base().join("workspace").display().to_string().replace('/', "%2F")),
     ];
     if let Empty = scene {
-        places.push(("{client}", "client-1".to_owned()));
+        places.extend(
+            [("{client}", "client-1"), ("{request}", "none"), ("{name}", "mine")].map(|(at, to)| (at, to.into())),
+        );
         return places;
     }
     let (status, made) = world.call("POST", "/session", r#"{"sessionScope":"thread"}"#);

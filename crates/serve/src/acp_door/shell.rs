@@ -322,13 +322,15 @@ mod tests {
     use super::*;
     use crate::hosts::ProcessStarter;
     use crate::neighbours::tests::options;
+    use crate::returns::Returns;
 
     /// An editor at the door of a daemon that has no agent to start.
     async fn at_the_door() -> (WebSocketStream<DuplexStream>, tempfile::TempDir) {
         let store = tempfile::tempdir().unwrap();
         let hosts = Arc::new(ProcessStarter { launcher: "/nonexistent".into() });
         let (primary, address) = (std::path::Path::new("/one"), "127.0.0.1:1".parse().unwrap());
-        let daemon = Daemon::new(options(store.path()), (primary, &[]), hosts, address).unwrap();
+        let (returns, _) = Returns::open(store.path().join("requests"), Arc::default()).await;
+        let daemon = Daemon::new(options(store.path()), (primary, &[]), hosts, address, returns).unwrap();
         let (near, far) = tokio::io::duplex(64 * 1024);
         spawn(receive(Arc::new(daemon), far, Visitor { is_local: true, place: None }));
         (WebSocketStream::from_raw_socket(near, Role::Client, None).await, store)

@@ -51,6 +51,7 @@ const TAGS: &[&str] = &[
     "prompt_absolute_deadline",
     "prompt_run_deadline",
     "acp_websocket",
+    "session_return_requests",
 ];
 
 /// What works with an agent whose abilities are known before it is greeted. Any other is asked all the same, and may refuse.

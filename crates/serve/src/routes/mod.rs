@@ -16,6 +16,7 @@ pub(crate) mod pending;
 pub(crate) mod permission;
 pub(crate) mod prompt;
 pub(crate) mod result;
+pub(crate) mod returns;
 pub(crate) mod rewind;
 pub(crate) mod session;
 pub(crate) mod sessions;

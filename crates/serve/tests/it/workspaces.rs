@@ -72,7 +72,9 @@ async fn ask(daemon: &Daemon, route: &str, session: &str, prompt: &str) -> Answe
     }
     let body = match (method, path) {
         ("GET" | "DELETE", _) => String::new(),
-        (_, "/session/{id}/prompt") => json!({ "prompt": [{ "type": "text", "text": "hello" }] }).to_string(),
+        (_, "/session/{id}/prompt" | "/session/{id}/return-requests") => {
+            json!({ "prompt": [{ "type": "text", "text": "hello" }] }).to_string()
+        }
         (_, "/session/{id}/rewind") => json!({ "promptId": prompt }).to_string(),
         _ => WORDS.to_owned(),
     };

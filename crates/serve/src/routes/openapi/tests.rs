@@ -210,6 +210,10 @@ const CODE_COMES_NEXT: &[&str] = &[
     "is_summary(fields, \"liveReplayMode\",",
     "is_summary(fields, \"compactedReplayMode\",",
     "Aside::new(",
+    "flag(fields, \"queue\",",
+    "flag(fields, \"cancelOnTimeout\",",
+    "flag(&call.fields, \"interrupt\",",
+    "whole(call, \"page\",",
     "forbidden(",
     "deadline(fields, \"runDeadlineMs\",",
     "deadline(fields, \"deadlineMs\",",
@@ -255,7 +259,7 @@ fn code_at(arguments: &str) -> Option<String> {
         before.trim().trim_end_matches(',').rsplit("::").next()?.bytes().all(|byte| !byte.is_ascii_lowercase());
     let (word, _) = rest.split_once('"')?;
     let is_code = word.contains('_') && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
-        || word == "unauthorized";
+        || ["busy", "draining", "unauthorized"].contains(&word);
     (only_a_status && is_code).then(|| word.to_owned())
 }
 

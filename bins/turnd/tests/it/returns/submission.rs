@@ -1,0 +1,185 @@
+//! What is taken, what waits, and what is refused and leaves nothing behind.
+
+use serde_json::{Value, json};
+
+use super::{
+    all_events, body, cancel, ended, events, get, post, prompts, reached, sent, submit, submit_with, told, with, world,
+};
+use crate::world::{World, until};
+
+fn is_refused(world: &mut World, session: &str, body: &Value, status: u16, code: &str) {
+    let (answered, refusal) = post(world, session, body);
+    assert_eq!((answered, &refusal["code"]), (status, &json!(code)), "{refusal}");
+    assert_eq!(refusal["input_written"], "no", "{refusal}");
+}
+
+#[test]
+fn scenario_12_a_session_with_a_turn_takes_none_without_a_queue_and_nothing_is_stored() {
+    let mut world = world();
+    let session = world.session();
+    world.prompt(&session, "hang");
+    is_refused(&mut world, &session, &body("X", "hello"), 409, "busy");
+    assert_eq!(world.call("GET", "/return-requests/X", "").0, 404);
+    assert_eq!(world.get("/return-requests")["requests"], json!([]));
+    assert_eq!(events(&mut world, 0), Vec::<Value>::new());
+}
+
+#[test]
+fn scenario_13_a_queued_one_is_sent_behind_the_turn_that_ran_and_that_is_its_baseline() {
+    let mut world = world();
+    let session = world.session();
+    let first = world.prompt(&session, "hang");
+    let receipt = submit_with(&mut world, &session, &with(body("X", "hello"), &json!({ "queue": true })));
+    assert_eq!((&receipt["state"], &receipt["input_written"]), (&json!("registered"), &json!("no")), "{receipt}");
+    assert_eq!(receipt["phase"], "admitted");
+    world.call("POST", &format!("/session/{session}/cancel"), "{}");
+    let over = ended(&mut world, "X");
+    assert_eq!(told(&over), "completed - yes");
+    assert_eq!(over["baseline"], json!({ "turn": 1, "prompt_id": first }));
+    sent(&world, 2);
+}
+
+#[test]
+fn scenario_14_another_process_than_the_one_that_is_wanted_is_sent_nothing() {
+    let mut world = world();
+    let session = world.session();
+    let wanting =
+        |id: &str, incarnation: &Value| with(body(id, "hello"), &json!({ "expectedIncarnation": incarnation }));
+    is_refused(&mut world, &session, &wanting("X", &json!("old")), 409, "stale_incarnation");
+    assert_eq!(world.call("GET", "/return-requests/X", "").0, 404);
+    let receipt = submit(&mut world, &session, "Y", "hello");
+    ended(&mut world, "Y");
+    let again = submit_with(&mut world, &session, &wanting("X", &receipt["incarnation"]["id"]));
+    assert_eq!(again["incarnation"], receipt["incarnation"]);
+    sent(&world, 2);
+}
+
+#[test]
+fn scenario_15_a_fresh_session_has_no_baseline() {
+    let mut world = world();
+    let session = world.session();
+    let receipt = submit(&mut world, &session, "X", "hello");
+    assert_eq!(receipt["baseline"], json!({ "turn": 0, "prompt_id": null }));
+    assert_eq!(ended(&mut world, "X")["state"], "completed");
+}
+
+#[test]
+fn scenario_16_an_agent_that_owes_an_answer_is_sent_no_request_until_it_has_given_it() {
+    let mut world = world();
+    let session = world.session();
+    let released = json!({ "prompt": [{ "type": "text", "text": "deaf" }], "deadlineMs": 50 }).to_string();
+    let (status, receipt) = world.call("POST", &format!("/session/{session}/prompt"), &released);
+    assert_eq!(status, 202, "{receipt}");
+    world.settle(&session, receipt["promptId"].as_str().unwrap());
+    is_refused(&mut world, &session, &body("X", "hello"), 409, "session_tainted");
+    assert_eq!(world.call("GET", "/return-requests/X", "").0, 404);
+}
+
+#[test]
+fn scenario_19_what_the_agent_answers_with_an_error_is_not_completed() {
+    let mut world = world();
+    let session = world.session();
+    submit(&mut world, &session, "X", "fail");
+    let over = ended(&mut world, "X");
+    assert_eq!(told(&over), "aborted turn_error yes", "{over}");
+    assert!(over["terminal"].get("final_message").is_none(), "{over}");
+}
+
+#[test]
+fn a_request_that_is_none_says_what_is_wrong_and_that_nothing_was_sent() {
+    let mut world = world();
+    let session = world.session();
+    for (fields, code) in [
+        (json!({ "prompt": "hello" }), "invalid_prompt"),
+        (json!({ "prompt": [] }), "invalid_prompt"),
+        (json!({ "requestId": 7 }), "invalid_request_id"),
+        (json!({ "timeoutMs": -1 }), "invalid_timeout_ms"),
+        (json!({ "timeoutMs": "1" }), "invalid_timeout_ms"),
+        (json!({ "queue": "yes" }), "invalid_queue"),
+        (json!({ "cancelOnTimeout": 1 }), "invalid_cancel_on_timeout"),
+        (json!({ "expectedIncarnation": 1 }), "invalid_expected_incarnation"),
+    ] {
+        is_refused(&mut world, &session, &with(body("X", "hello"), &fields), 400, code);
+    }
+    let nowhere = "11111111-1111-4111-8111-111111111111";
+    is_refused(&mut world, nowhere, &body("X", "hello"), 404, "session_not_found");
+    let (status, refusal) = world.call("POST", &format!("/session/{session}/return-requests"), "{bad");
+    assert_eq!((status, &refusal["code"], &refusal["input_written"]), (400, &json!("invalid_json"), &json!("no")));
+    assert!(!world.base().join("journal.jsonl").exists() || prompts(&world) == 0);
+}
+
+#[test]
+fn sixty_four_wait_in_one_session_at_most() {
+    let mut world = World::journaled(&["--linger-ms", "100", "--max-pending-prompts-per-session", "0"]);
+    let session = world.session();
+    submit(&mut world, &session, "first", "hang");
+    let queued = |number: usize| with(body(&format!("q{number}"), "hello"), &json!({ "queue": true }));
+    for number in 1..64 {
+        submit_with(&mut world, &session, &queued(number));
+    }
+    is_refused(&mut world, &session, &queued(64), 429, "queue_full");
+    assert_eq!(world.call("GET", "/return-requests/q64", "").0, 404);
+    for number in 2..64 {
+        assert_eq!(told(&cancel(&mut world, &format!("q{number}"), &json!({}))), "cancelled client_cancel no");
+    }
+    cancel(&mut world, "first", &json!({ "interrupt": true }));
+    assert_eq!(ended(&mut world, "q1")["state"], "completed");
+    sent(&world, 2);
+    all_events(&mut world, 64);
+}
+
+#[test]
+fn scenario_49_a_queued_one_that_somebody_takes_back_or_whose_session_is_closed_is_not_delivered() {
+    let mut world = world();
+    let session = world.session();
+    world.prompt(&session, "hang");
+    submit_with(&mut world, &session, &with(body("X", "hello"), &json!({ "queue": true })));
+    assert_eq!(world.call("DELETE", &format!("/session/{session}"), "").0, 204);
+    let over = reached(&mut world, "X", "delivery_failed");
+    assert_eq!(told(&over), "delivery_failed refused_before_dispatch no");
+    assert_eq!(over["detail"], "session_closed");
+    sent(&world, 1);
+}
+
+#[test]
+fn the_list_shows_requests_by_state_and_session_page_by_page() {
+    let mut world = world();
+    let (one, two) = (world.session(), world.session());
+    for id in ["A", "B", "C"] {
+        submit(&mut world, &one, id, "hello");
+        ended(&mut world, id);
+    }
+    submit(&mut world, &two, "D", "hang");
+    let ids = |world: &mut World, query: &str| {
+        let page = world.get(&format!("/return-requests?{query}"));
+        let ids: Vec<String> =
+            page["requests"].as_array().unwrap().iter().map(|one| one["request_id"].as_str().unwrap().into()).collect();
+        (ids.join(""), page["next_page"].clone())
+    };
+    assert_eq!(ids(&mut world, "").0, "DCBA");
+    assert_eq!(ids(&mut world, "state=completed").0, "CBA");
+    assert_eq!(ids(&mut world, &format!("session={two}")).0, "D");
+    let (first, page) = ids(&mut world, "limit=3");
+    assert_eq!(first, "DCB");
+    assert_eq!(ids(&mut world, &format!("limit=3&page={}", page.as_str().unwrap())), ("A".into(), Value::Null));
+    for (query, code) in [
+        ("state=done", "invalid_state"),
+        ("limit=0", "invalid_limit"),
+        ("limit=1001", "invalid_limit"),
+        ("page=x", "invalid_page"),
+    ] {
+        let (status, refusal) = world.call("GET", &format!("/return-requests?{query}"), "");
+        assert_eq!((status, &refusal["code"]), (400, &json!(code)), "{query}");
+    }
+}
+
+#[test]
+fn nobody_says_anything_into_the_turn_of_a_return_request() {
+    let mut world = world();
+    let session = world.session();
+    submit(&mut world, &session, "X", "hang");
+    let path = format!("/session/{session}/mid-turn-message");
+    let (status, refusal) = world.call("POST", &path, r#"{"message":"and this"}"#);
+    assert_eq!((status, &refusal["code"]), (409, &json!("return_request_running")));
+    until("it still runs", || (get(&mut world, "X")["reply_pending"] == true).then_some(()));
+}

@@ -1,0 +1,204 @@
+//! How requests end: by their turns, their deadlines, their callers, and with what they run in.
+
+use serde_json::{Value, json};
+
+use super::{
+    all_events, body, cancel, ended, events, get, post, prompts, reached, sent, submit, submit_with, told, with, world,
+};
+use crate::world::{World, until};
+
+/// How often the agents were told to stop.
+fn interrupts(world: &World) -> usize {
+    world.journal().iter().filter(|line| line["heard"]["method"] == "session/cancel").count()
+}
+
+#[test]
+fn scenario_54_a_deadline_ends_a_request_that_nobody_asks_about_and_leaves_the_agent_alone() {
+    let mut world = world();
+    let session = world.session();
+    submit_with(&mut world, &session, &with(body("X", "hang"), &json!({ "timeoutMs": 1_000 })));
+    let event = all_events(&mut world, 1).remove(0);
+    assert_eq!(told(&event), "timed_out deadline yes");
+    let status = world.get(&format!("/session/{session}/status"));
+    assert_eq!(status["hasActivePrompt"], true, "{status}");
+    assert_eq!(interrupts(&world), 0);
+}
+
+#[test]
+fn scenario_55_what_the_agent_says_after_the_deadline_changes_nothing_and_is_shown_beside_it() {
+    let mut world = world();
+    let session = world.session();
+    submit_with(&mut world, &session, &with(body("X", "slow 700"), &json!({ "timeoutMs": 100 })));
+    let event = all_events(&mut world, 1).remove(0);
+    let late = until("the late outcome is known", || {
+        let receipt = get(&mut world, "X");
+        receipt.get("late_outcome").is_some().then_some(receipt)
+    });
+    assert_eq!((told(&late), &late["terminal"]), ("timed_out deadline yes".to_owned(), &event));
+    assert_eq!(late["late_outcome"]["state"], "completed", "{late}");
+    assert!(!late.to_string().contains("final_message"), "{late}");
+    assert_eq!(all_events(&mut world, 1), [event]);
+}
+
+#[test]
+fn a_deadline_that_is_to_cancel_the_turn_tells_the_agent() {
+    let mut world = world();
+    let session = world.session();
+    let asked = with(body("X", "hang"), &json!({ "timeoutMs": 50, "cancelOnTimeout": true }));
+    submit_with(&mut world, &session, &asked);
+    assert_eq!(told(&ended(&mut world, "X")), "timed_out deadline yes");
+    until("the agent has heard it", || (interrupts(&world) == 1).then_some(()));
+}
+
+#[test]
+fn a_deadline_in_the_queue_is_a_proof_that_nothing_was_sent() {
+    let mut world = world();
+    let session = world.session();
+    world.prompt(&session, "hang");
+    submit_with(&mut world, &session, &with(body("X", "hello"), &json!({ "queue": true, "timeoutMs": 50 })));
+    assert_eq!(told(&ended(&mut world, "X")), "timed_out deadline no");
+    world.call("POST", &format!("/session/{session}/cancel"), "{}");
+    until("the session is idle", || {
+        (world.get(&format!("/session/{session}/status"))["hasActivePrompt"] == false).then_some(())
+    });
+    sent(&world, 1);
+}
+
+#[test]
+fn scenario_57_a_cancel_ends_the_record_and_interrupts_only_when_it_is_to() {
+    let mut world = world();
+    let session = world.session();
+    submit(&mut world, &session, "X", "hang");
+    let first = cancel(&mut world, "X", &json!({}));
+    assert_eq!(told(&first), "cancelled client_cancel yes");
+    assert_eq!(cancel(&mut world, "X", &json!({}))["terminal"], first["terminal"]);
+    assert_eq!(interrupts(&world), 0);
+    let other = world.session();
+    submit(&mut world, &other, "Y", "hang");
+    cancel(&mut world, "Y", &json!({ "interrupt": true }));
+    until("the agent has heard it", || (interrupts(&world) == 1).then_some(()));
+    cancel(&mut world, "Y", &json!({ "interrupt": true }));
+    let late = until("its turn is over", || {
+        let receipt = get(&mut world, "Y");
+        receipt.get("late_outcome").is_some().then_some(receipt)
+    });
+    assert_eq!(told(&late), "cancelled client_cancel yes");
+    assert_eq!(interrupts(&world), 1);
+    all_events(&mut world, 2);
+}
+
+#[test]
+fn scenario_58_a_cancel_and_the_end_of_the_turn_have_one_winner() {
+    let mut world = world();
+    let session = world.session();
+    for number in 0..100 {
+        let id = format!("X{number}");
+        submit_with(&mut world, &session, &with(body(&id, "hello"), &json!({ "queue": true })));
+        cancel(&mut world, &id, &json!({}));
+        let over = get(&mut world, &id);
+        let has_text = over["terminal"].get("final_message").is_some();
+        assert_eq!(has_text, over["state"] == "completed", "{over}");
+        assert!(["completed", "cancelled"].contains(&over["state"].as_str().unwrap()), "{over}");
+    }
+    all_events(&mut world, 100);
+    assert!(prompts(&world) <= 100);
+}
+
+#[test]
+fn scenario_59_each_stop_reason_has_its_end() {
+    let mut world = world();
+    let session = world.session();
+    for (text, expected) in [
+        ("hello", "completed - yes"),
+        ("refuse", "aborted refusal yes"),
+        ("max_tokens", "aborted max_tokens yes"),
+        ("fail", "aborted turn_error yes"),
+        ("empty", "indeterminate no_final_message yes"),
+    ] {
+        submit(&mut world, &session, text, text);
+        let over = ended(&mut world, text);
+        assert_eq!(told(&over), expected, "{text}: {over}");
+        assert_eq!(over["terminal"].get("final_message").is_some(), text == "hello", "{over}");
+    }
+}
+
+#[test]
+fn scenario_60_a_turn_that_says_nothing_at_last_is_no_completion() {
+    let mut world = world();
+    let session = world.session();
+    submit(&mut world, &session, "X", "empty");
+    let over = ended(&mut world, "X");
+    assert_eq!(told(&over), "indeterminate no_final_message yes");
+    assert_eq!(over["terminal"]["stop_reason"], "end_turn");
+}
+
+#[test]
+fn scenario_61_a_long_message_is_cut_and_its_length_and_hash_are_the_whole_ones() {
+    let mut world = world();
+    let session = world.session();
+    for (id, bytes) in [("short", 900_000_u64), ("long", 3 << 20), ("huge", 9 << 20)] {
+        submit(&mut world, &session, id, &format!("long {bytes}"));
+        let event = ended(&mut world, id)["terminal"].clone();
+        let message = event["final_message"].as_str().unwrap();
+        let is_cut = bytes > 1 << 20;
+        assert_eq!((&event["final_bytes"], &event["final_truncated"]), (&json!(bytes), &json!(is_cut)), "{id}");
+        assert_eq!(message.len() as u64, bytes.min(1 << 20), "{id}");
+        assert_eq!(event["final_sha256"].as_str().unwrap().len(), 64);
+    }
+}
+
+#[test]
+fn scenario_62_a_daemon_that_is_ended_ends_its_requests() {
+    let mut world = world();
+    let (one, two) = (world.session(), world.session());
+    submit(&mut world, &one, "X", "hang");
+    world.prompt(&two, "hang");
+    submit_with(&mut world, &two, &with(body("Y", "hello"), &json!({ "queue": true })));
+    assert_eq!(world.terminate(), Some(0));
+    world.start_again();
+    assert_eq!(told(&get(&mut world, "X")), "aborted daemon_shutdown yes");
+    assert_eq!(told(&get(&mut world, "Y")), "delivery_failed refused_before_dispatch no");
+    all_events(&mut world, 2);
+}
+
+#[test]
+fn another_clients_cancel_and_a_closed_session_abort_a_request() {
+    let mut world = world();
+    let (one, two) = (world.session(), world.session());
+    submit(&mut world, &one, "X", "hang");
+    world.call("POST", &format!("/session/{one}/cancel"), "{}");
+    assert_eq!(told(&ended(&mut world, "X")), "aborted turn_cancelled yes");
+    submit(&mut world, &two, "Y", "deaf");
+    assert_eq!(world.call("DELETE", &format!("/session/{two}"), "").0, 204);
+    assert_eq!(told(&ended(&mut world, "Y")), "aborted session_closed yes");
+    let (status, again) = post(&mut world, &two, &body("Y", "deaf"));
+    assert_eq!((status, &again["replayed"]), (200, &json!(true)), "whatever became of the session: {again}");
+}
+
+#[test]
+fn scenario_45_an_agent_that_exits_leaves_nobody_to_say_how_its_turn_ended() {
+    let mut world = world();
+    let session = world.session();
+    submit(&mut world, &session, "X", "die");
+    let over = ended(&mut world, "X");
+    assert_eq!(told(&over), "indeterminate agent_exited yes", "{over}");
+    assert_eq!(events(&mut world, 0).len(), 1);
+}
+
+#[test]
+fn what_waits_for_a_permission_says_so_and_is_not_ended_by_that() {
+    let mut world = world();
+    let session = world.session();
+    submit(&mut world, &session, "X", "tool true");
+    let waiting = until("it waits for a permission", || {
+        let receipt = get(&mut world, "X");
+        (receipt["waiting_on"] == "permission").then_some(receipt)
+    });
+    assert_eq!(waiting["reply_pending"], true);
+    let question = crate::permission::question(&mut world, &session);
+    let path = format!("/permission/{}", question["requestId"].as_str().unwrap());
+    let vote = json!({ "outcome": { "outcome": "selected", "optionId": question["options"][0]["optionId"] } });
+    assert_eq!(world.call("POST", &path, &vote.to_string()).0, 200);
+    let over: Value = reached(&mut world, "X", "completed");
+    assert!(over.get("waiting_on").is_none(), "{over}");
+}

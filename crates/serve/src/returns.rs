@@ -1,0 +1,184 @@
+//! Durable return requests: the promise of one terminal for one prompt, kept through every crash (return requests, part 2).
+//!
+//! The crate `request` decides and keeps; here its store meets the sessions. Read in this order: `submit.rs` (how a request is made and its
+//! prompt admitted), `witness.rs` (what the bridge tells of the prompt, and what waits for the disk), `tracked.rs` (what is known beside
+//! the rows), `deadline.rs`, `recovery.rs` (what is said after a crash, with `evidence.rs`), `stream.rs` (what consumers read).
+
+mod deadline;
+mod evidence;
+mod final_text;
+mod incarnation;
+mod recovery;
+pub(crate) mod refusal;
+mod shutdown;
+pub(crate) mod stream;
+pub(crate) mod submit;
+pub(crate) mod tracked;
+mod witness;
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bridge::Session;
+use request::store::{Entry as Known, OpenError, Options, Store, StoreError};
+use request::{Request, RequestId};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use crate::clock::now_ms;
+use crate::limits::RETURNS_SUBSCRIBERS_MAX;
+use crate::neighbours::Neighbours;
+use crate::refusal::Refusal;
+use crate::tasks::{blocking, spawn_on};
+use crate::workspace::Workspace;
+use recovery::Recovering;
+pub(crate) use tracked::Tracked;
+pub(crate) use witness::Eyewitness;
+
+/// The member of a request's options that holds what its user record hashes to.
+const RECORD_HASH: &str = "recordHash";
+
+/// The return requests of one daemon.
+pub(crate) struct Returns {
+    /// None with the reason why there is none.
+    store: Result<Arc<Store>, Refusal>,
+    pub(crate) tracked: Tracked,
+    recovering: Recovering,
+    neighbours: Arc<Neighbours>,
+    /// The agents' processes that are on record, each with the life of its session.
+    noted: Mutex<HashMap<String, String>>,
+    /// The newest number of the stream, for whoever waits for one.
+    head: watch::Sender<u64>,
+    pub(crate) subscribers: Arc<Semaphore>,
+    is_draining: AtomicBool,
+    runtime: Handle,
+}
+
+impl Returns {
+    /// The requests in a folder, and those that have not ended. A daemon whose store cannot be opened has none, and says so to whoever
+    /// asks.
+    pub(crate) async fn open(folder: PathBuf, neighbours: Arc<Neighbours>) -> (Arc<Self>, Vec<Request>) {
+        let opened = blocking(move || Store::open(&folder, options(), now_ms())).await;
+        let (store, open) = match opened.unwrap_or(Err(OpenError::Store(StoreError::Closed))) {
+            Ok((store, open)) => (Ok(Arc::new(store)), open),
+            Err(error) => {
+                tracing::error!(%error, "the request store cannot be opened; return requests are refused");
+                (Err(refusal::of_opening(&error)), Vec::new())
+            }
+        };
+        let head = watch::Sender::new(store.as_ref().map_or(0, |store| store.newest()));
+        if let Ok(store) = &store {
+            let newest = head.clone();
+            store.on_commit(Arc::new(move |number| {
+                newest.send_if_modified(|head| {
+                    let is_new = number > *head;
+                    *head = number.max(*head);
+                    is_new
+                });
+            }));
+        }
+        let returns = Self {
+            store,
+            tracked: Tracked::default(),
+            recovering: Recovering::of(&open),
+            neighbours,
+            noted: Mutex::default(),
+            head,
+            subscribers: Arc::new(Semaphore::new(RETURNS_SUBSCRIBERS_MAX)),
+            is_draining: AtomicBool::new(false),
+            runtime: Handle::current(),
+        };
+        (Arc::new(returns), open)
+    }
+
+    /// The store.
+    ///
+    /// # Errors
+    /// 503 `store_corrupt` or `store_unavailable`.
+    pub(crate) fn store(&self) -> Result<&Arc<Store>, Refusal> {
+        self.store.as_ref().map_err(Clone::clone)
+    }
+
+    /// The workspaces that they are about.
+    pub(crate) fn neighbours(&self) -> &Arc<Neighbours> {
+        &self.neighbours
+    }
+
+    /// The live session of that id.
+    pub(crate) fn session(&self, id: &str) -> Option<Session> {
+        self.neighbours.all().find_map(|workspace| workspace.bridge.session(id))
+    }
+
+    /// The workspace in which that session lives.
+    pub(crate) fn home(&self, session: &str) -> Option<Arc<Workspace>> {
+        self.neighbours.all().find(|workspace| workspace.bridge.session(session).is_some())
+    }
+
+    /// What is known of an id.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub(crate) async fn known(&self, request_id: &RequestId) -> Result<Option<Known>, Refusal> {
+        let request_id = request_id.clone();
+        self.read(move |store| store.get(&request_id)).await
+    }
+
+    /// Looks into the store.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let store = Arc::clone(self.store()?);
+        let looked = blocking(move || look(&store)).await.ok_or_else(Refusal::internal)?;
+        looked.map_err(|error| refusal::of_store(&error))
+    }
+
+    /// Follows the newest number of the stream.
+    pub(crate) fn follow(&self) -> watch::Receiver<u64> {
+        self.head.subscribe()
+    }
+
+    /// Whether no new ones are taken any more.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::SeqCst)
+    }
+
+    /// Starts a task, from whatever thread.
+    fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        spawn_on(&self.runtime, future)
+    }
+}
+
+/// Asks the store for something and waits for its reply.
+///
+/// # Errors
+/// What the store says; that it is closed, when it says nothing.
+pub(crate) async fn asked<T: Send + 'static>(
+    ask: impl FnOnce(Box<dyn FnOnce(Result<T, StoreError>) + Send>),
+) -> Result<T, StoreError> {
+    let (sender, receiver) = oneshot::channel();
+    // Whoever does not wait any more misses nothing that is not on disk.
+    ask(Box::new(move |reply| drop(sender.send(reply))));
+    receiver.await.unwrap_or(Err(StoreError::Closed))
+}
+
+#[cfg(not(feature = "fail-points"))]
+fn options() -> Options {
+    Options::default()
+}
+
+#[cfg(feature = "fail-points")]
+fn options() -> Options {
+    Options { fail_points: Arc::new(request::fail_points::FailPoints::from_env()), ..Options::default() }
+}

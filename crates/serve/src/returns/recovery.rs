@@ -1,0 +1,244 @@
+//! What is said after a crash of every request that had not ended, oldest first, while the daemon serves already (return requests, section
+//! 2.7). A host that outlived its daemon lets its turn settle and records it (design, section 7): it is waited for by the session's lock,
+//! and no transcript is taken for final before that is free.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use request::recovery::{
+    Found, LedgerFound, Loss, TranscriptFound, Verdict, is_never_dispatched, needs_transcript, recover,
+};
+use request::store::{Store, StoreError};
+use request::{Input, Outcome, Request, RequestId, Stage};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use transcript::{LockError, SessionLock};
+
+use crate::clock::now_ms;
+use crate::limits::{RECOVERY_LOOK_MS, RECOVERY_WAIT_MS};
+use crate::returns::{Returns, asked, evidence};
+use crate::tasks::blocking;
+use crate::workspace::Workspace;
+
+/// Why the processes of an earlier life are gone.
+const LOST: &str = "daemon_lost";
+
+/// The requests that are not decided yet, by their sessions.
+pub(crate) struct Recovering {
+    open: watch::Sender<HashMap<RequestId, String>>,
+}
+
+impl Recovering {
+    /// All that had not ended.
+    pub(super) fn of(requests: &[Request]) -> Self {
+        let open = requests.iter().map(|request| (request.id().clone(), request.registration.session_id.clone()));
+        Self { open: watch::Sender::new(open.collect()) }
+    }
+
+    fn done(&self, request_id: &RequestId) {
+        self.open.send_if_modified(|open| open.remove(request_id).is_some());
+    }
+
+    /// Whether a request is not decided yet.
+    pub(crate) fn has(&self, request_id: &RequestId) -> bool {
+        self.open.borrow().contains_key(request_id)
+    }
+
+    /// Waits until a request is decided.
+    pub(crate) async fn decided(&self, request_id: &RequestId) {
+        // The sender is ours, so that it does not go.
+        let _ = self.open.subscribe().wait_for(|open| !open.contains_key(request_id)).await;
+    }
+
+    /// Waits until all requests of a session are decided.
+    async fn decided_in(&self, session_id: &str) {
+        let _ = self.open.subscribe().wait_for(|open| open.values().all(|session| session != session_id)).await;
+    }
+}
+
+impl Returns {
+    /// Whether a request waits for its recovery.
+    pub(crate) fn is_recovering(&self, request_id: &RequestId) -> bool {
+        self.recovering.has(request_id)
+    }
+
+    /// Waits until a request is decided, at once if it is.
+    pub(crate) async fn decided(&self, request_id: &RequestId) {
+        self.recovering.decided(request_id).await;
+    }
+
+    /// Waits until nothing of a session is open from earlier lives: what another process writes afterwards is no evidence.
+    pub(crate) async fn before_opening(&self, session_id: &str) {
+        self.recovering.decided_in(session_id).await;
+    }
+
+    /// Decides all that earlier lives left open, the oldest first. Resolves when that is done.
+    pub(crate) async fn recover(self: Arc<Self>, open: Vec<Request>) {
+        let Ok(store) = self.store.clone() else { return };
+        let begun = Instant::now();
+        let mut waiting = Vec::new();
+        for request in open {
+            if let Some(later) = self.first_look(&store, request).await {
+                waiting.push(later);
+            }
+        }
+        // Sessions are waited for side by side, and within one the oldest comes first.
+        let mut sessions: Vec<(String, Vec<Request>)> = Vec::new();
+        for request in waiting {
+            let session = &request.registration.session_id;
+            match sessions.iter_mut().find(|(id, _)| id == session) {
+                Some((_, requests)) => requests.push(request),
+                None => sessions.push((session.clone(), vec![request])),
+            }
+        }
+        let tasks: Vec<_> = sessions
+            .into_iter()
+            .map(|(_, requests)| self.spawn(Arc::clone(&self).recover_session(Arc::clone(&store), requests, begun)))
+            .collect();
+        for task in tasks {
+            // A fault of ours in one leaves it open, and the next life decides.
+            let _ = task.await;
+        }
+        self.bury(&store).await;
+    }
+
+    /// Decides what needs no transcript; gives back what does.
+    async fn first_look(&self, store: &Arc<Store>, request: Request) -> Option<Request> {
+        let (looker, id) = (Arc::clone(store), request.id().clone());
+        let stage = blocking(move || looker.staged(&id)).await.unwrap_or(Err(StoreError::Closed));
+        let stage = stage.unwrap_or_else(|error| {
+            tracing::error!(request = %request.id(), %error, "a staged outcome cannot be read");
+            None
+        });
+        if needs_transcript(&request, stage.as_ref()) {
+            return Some(request);
+        }
+        let workspace = self.workspace_of(store, &request).await;
+        if let Some(workspace) = &workspace {
+            self.mend_ledger(workspace, &request, stage.as_ref()).await;
+        }
+        let found = Found { stage, ledger: LedgerFound::Open, transcript: TranscriptFound::NotYet };
+        self.decide(store, &request, &found).await;
+        None
+    }
+
+    async fn recover_session(self: Arc<Self>, store: Arc<Store>, requests: Vec<Request>, begun: Instant) {
+        for request in requests {
+            let found = match self.workspace_of(&store, &request).await {
+                Some(workspace) => self.look(workspace, &request, begun).await,
+                None => nothing(Loss::Missing),
+            };
+            self.decide(&store, &request, &found).await;
+        }
+    }
+
+    /// Looks into transcript and ledger once nobody writes them any more.
+    async fn look(&self, workspace: Arc<Workspace>, request: &Request, begun: Instant) -> Found {
+        let session = request.registration.session_id.clone();
+        let patience = Duration::from_millis(workspace.options.linger_ms.saturating_add(RECOVERY_WAIT_MS));
+        if !is_free(&workspace, &session, begun + patience).await {
+            return nothing(Loss::StillWritten);
+        }
+        let request = request.clone();
+        let looked = blocking(move || {
+            let layout = &workspace.layout;
+            let active = layout.transcript(&session);
+            let path = if active.exists() { active } else { layout.archived_transcript(&session) };
+            Found {
+                stage: None,
+                ledger: evidence::in_ledger(&workspace.sink.ledger(&session), &request.registration.prompt_id),
+                transcript: evidence::in_transcript(&path, &request),
+            }
+        });
+        looked.await.unwrap_or_else(|| nothing(Loss::Unreadable))
+    }
+
+    /// Writes the decision. Each is its own step, so that whoever dies in between comes to the same one.
+    async fn decide(&self, store: &Arc<Store>, request: &Request, found: &Found) {
+        let id = request.id().clone();
+        match recover(request, found, now_ms()) {
+            Verdict::Decided(recovered) => {
+                tracing::info!(request = %id, ?recovered, "a return request of an earlier life is decided");
+                let input = Input::Recovered(recovered);
+                if let Err(error) = asked(|reply| store.apply(id.clone(), input, now_ms(), reply)).await {
+                    tracing::error!(request = %id, %error, "a decision is not on record");
+                }
+            }
+            Verdict::Wait | Verdict::Nothing => {}
+        }
+        self.recovering.done(&id);
+    }
+
+    /// The workspace of a request: that of its agent's process, or the one where its session's files lie.
+    async fn workspace_of(&self, store: &Arc<Store>, request: &Request) -> Option<Arc<Workspace>> {
+        let (store, registration) = (Arc::clone(store), request.registration.clone());
+        let workspaces: Vec<_> = self.neighbours.all().collect();
+        let found = blocking(move || {
+            let key = registration.incarnation_id.as_ref().and_then(|id| store.incarnation(id).ok().flatten());
+            let by_key = key.and_then(|known| workspaces.iter().find(|one| one.id == known.workspace_key).cloned());
+            let mut by_files = workspaces.into_iter().filter(|one| one.layout.has_left(&registration.session_id));
+            by_key.or_else(|| by_files.next())
+        });
+        found.await.flatten()
+    }
+
+    /// Says on the ledger what the request's own record knows: that its prompt was never dispatched, or how it ended (C3, C10).
+    async fn mend_ledger(&self, workspace: &Arc<Workspace>, request: &Request, stage: Option<&Stage>) {
+        let (workspace, session) = (Arc::clone(workspace), request.registration.session_id.clone());
+        let prompt = request.registration.prompt_id.clone();
+        let is_never_dispatched = is_never_dispatched(request);
+        let stage = stage.cloned();
+        let mended = blocking(move || {
+            if is_never_dispatched {
+                workspace.sink.never_dispatched(&session, &prompt, now_ms());
+            } else if let Some(stage) = stage {
+                workspace.sink.ended_before(&session, &prompt, &terminal_of(&stage.outcome), stage.at_ms);
+            }
+        });
+        // A ledger that cannot be mended leaves the prompt open, as it was.
+        let _ = mended.await;
+    }
+
+    /// Notes that the processes of earlier lives are gone.
+    async fn bury(&self, store: &Arc<Store>) {
+        let reader = Arc::clone(store);
+        let open = blocking(move || reader.open_incarnations()).await.unwrap_or(Err(StoreError::Closed));
+        for incarnation in open.unwrap_or_default() {
+            if incarnation.daemon_epoch < store.daemon_epoch() {
+                store.end_incarnation(incarnation.incarnation_id, LOST.to_owned(), now_ms(), |_| ());
+            }
+        }
+    }
+}
+
+/// Nothing but the reason why.
+fn nothing(loss: Loss) -> Found {
+    Found { stage: None, ledger: LedgerFound::Open, transcript: TranscriptFound::Lost(loss) }
+}
+
+/// Waits until nobody holds a session's lock, but not longer than until then.
+async fn is_free(workspace: &Arc<Workspace>, session: &str, until: Instant) -> bool {
+    let path = workspace.layout.session_lock(session);
+    loop {
+        let lock = path.clone();
+        match blocking(move || SessionLock::probe(&lock)).await {
+            Some(Ok(())) => return true,
+            // Nobody can tell, so nothing is taken for final.
+            Some(Err(LockError::Io { .. })) | None => return false,
+            Some(Err(LockError::Held { .. })) if Instant::now() >= until => return false,
+            Some(Err(LockError::Held { .. })) => sleep(Duration::from_millis(RECOVERY_LOOK_MS)).await,
+        }
+    }
+}
+
+/// The ledger's words for an outcome.
+fn terminal_of(outcome: &Outcome) -> bridge::Terminal {
+    match outcome {
+        Outcome::Ended { stop_reason, .. } => bridge::Terminal::Completed { stop_reason: stop_reason.clone() },
+        Outcome::Stopped { .. } => bridge::Terminal::Cancelled { agent_stop_reason: None },
+        Outcome::Rejected { .. } | Outcome::Failed { .. } => {
+            bridge::Terminal::Error { message: String::new(), code: None }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Why there is no such request, as its caller is told. Each says that nothing was sent.
+
+use hyper::StatusCode;
+use request::store::{OpenError, StoreError};
+
+use crate::refusal::Refusal;
+
+/// Whether the input was written, as every refusal of a submission says.
+pub(crate) const INPUT_WRITTEN: &str = "input_written";
+
+/// The same refusal, saying that nothing was sent.
+pub(crate) fn unsent(refusal: Refusal) -> Refusal {
+    if refusal.fields.iter().any(|(key, _)| *key == INPUT_WRITTEN) {
+        refusal
+    } else {
+        refusal.with(INPUT_WRITTEN, "no")
+    }
+}
+
+/// 409: a turn runs or waits.
+pub(crate) fn busy(session: &str) -> Refusal {
+    unsent(Refusal::conflict("busy", "A prompt runs or waits in this session").with("sessionId", session).retry_later())
+}
+
+/// 409: the agent has not answered a prompt whose caller does not wait any more.
+pub(crate) fn tainted(session: &str) -> Refusal {
+    let message = "The agent has not answered an earlier prompt that was released by its deadline";
+    unsent(Refusal::conflict("session_tainted", message).with("sessionId", session).retry_later())
+}
+
+/// 409: the agent's process is another one than the caller wants.
+pub(crate) fn stale(session: &str, incarnation_id: Option<&str>) -> Refusal {
+    let refusal =
+        Refusal::conflict("stale_incarnation", "The agent's process is another one than the one that is expected");
+    unsent(refusal.with("sessionId", session).with("incarnationId", incarnation_id))
+}
+
+/// 409: the session is being closed.
+pub(crate) fn closed(session: &str) -> Refusal {
+    unsent(Refusal::conflict("session_closed", "The session is closed or being closed").with("sessionId", session))
+}
+
+/// 422: the id was used for something else, or by somebody else, of which nothing is said.
+pub(crate) fn reused(request_id: &str) -> Refusal {
+    let message = "This request id was used for other input";
+    let refusal = Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "request_id_reused", message);
+    unsent(refusal.with("request_id", request_id))
+}
+
+/// 410: the id is older than what is remembered.
+pub(crate) fn expired(request_id: &str) -> Refusal {
+    let message = "This request id is older than what is remembered; whether it was used is not known any more";
+    let refusal = Refusal::new(StatusCode::GONE, "request_id_expired", message);
+    unsent(refusal.with("request_id", request_id))
+}
+
+/// 410: the request ended long ago, and only how is still known.
+pub(crate) fn pruned(request_id: &str) -> Refusal {
+    let message = "The request ended, and its payload is not kept any more";
+    Refusal::new(StatusCode::GONE, "request_payload_expired", message).with("request_id", request_id)
+}
+
+/// 404: no such request is known.
+pub(crate) fn unknown(request_id: &str) -> Refusal {
+    let message = "No request of this id is known here, which does not prove that it never existed";
+    Refusal::new(StatusCode::NOT_FOUND, "request_not_found", message).with("request_id", request_id)
+}
+
+/// 429: too many have not ended.
+pub(crate) fn too_many(scope: &'static str, limit: usize) -> Refusal {
+    let message = format!("Too many return requests of this {scope} have not ended (limit {limit})");
+    let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", message);
+    unsent(refusal.with("scope", scope).with("limit", limit).retry_later())
+}
+
+/// 503: the daemon is stopping.
+pub(crate) fn draining() -> Refusal {
+    let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "draining", "The daemon is stopping");
+    unsent(refusal.retry_later())
+}
+
+/// What is said of a store that cannot do what it was asked.
+pub(crate) fn of_store(error: &StoreError) -> Refusal {
+    unsent(match error {
+        StoreError::Busy => {
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "store_busy", "The request store is busy").retry_later()
+        }
+        StoreError::Full => {
+            let message = "The disk of the request store is full";
+            Refusal::new(StatusCode::INSUFFICIENT_STORAGE, "storage_full", message).retry_later()
+        }
+        StoreError::Io(_) => unusable().retry_later(),
+        StoreError::Corrupt(_) => corrupt("The request store is corrupt"),
+        _ => unusable(),
+    })
+}
+
+/// What is said while there is no store.
+pub(crate) fn of_opening(error: &OpenError) -> Refusal {
+    let OpenError::Corrupt { .. } = error else { return unsent(unusable()) };
+    unsent(corrupt("The request store is corrupt; its files were put aside, and an operator must decide"))
+}
+
+fn corrupt(message: &'static str) -> Refusal {
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "store_corrupt", message)
+}
+
+fn unusable() -> Refusal {
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", "The request store cannot be used")
+}

@@ -1,0 +1,278 @@
+//! The requests whose prompts are on their way in this life of the daemon: what is known of each beside its row, and who waits for it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use bridge::Session;
+use request::store::Applied;
+use request::{Phase, Request, RequestId, State};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::limits::RETURNS_ENDED_MAX;
+use crate::refusal::Refusal;
+use crate::sync::lock;
+
+/// One of them.
+pub(crate) struct Entry {
+    pub(crate) request_id: RequestId,
+    pub(crate) prompt_id: String,
+    pub(crate) session_id: String,
+    /// Whether it may wait in the session's queue; then nobody waits for its dispatch.
+    pub(crate) queue: bool,
+    /// Whether its deadline cancels the agent's turn too.
+    pub(crate) cancel_on_timeout: bool,
+    /// The agent's process that its caller wants.
+    pub(crate) expected_incarnation: Option<String>,
+    /// The life of the session.
+    pub(crate) life: String,
+    /// How often the session had been rewound when it was registered.
+    pub(crate) rewinds: u64,
+    /// Of all texts of the prompt, one behind the other.
+    texts: [u8; 32],
+    standing: watch::Sender<Standing>,
+    live: Mutex<Live>,
+}
+
+/// How a request stands, as far as the store has said so.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    pub(crate) state: State,
+    pub(crate) phase: Phase,
+    /// Why there is no such request any more.
+    pub(crate) refused: Option<Refusal>,
+}
+
+impl Standing {
+    /// Whether nothing changes any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.is_terminal() || self.refused.is_some()
+    }
+}
+
+/// What the turn has shown so far.
+#[derive(Default)]
+struct Live {
+    incarnation_id: Option<String>,
+    deadline: Option<AbortHandle>,
+    echo: Echo,
+    /// Somebody has said something into the turn.
+    has_extra_message: bool,
+}
+
+/// What the agent takes for the user's words.
+#[derive(Default)]
+struct Echo {
+    message_id: Option<String>,
+    pieces: usize,
+    heard: Sha256,
+    has_second: bool,
+}
+
+/// What an echo comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Echoed {
+    /// There was none, or it was cut off by the bound of what is heard.
+    Unknown,
+    /// It is what was asked.
+    Agrees,
+    /// It is something else.
+    Differs,
+    /// There was more than one message.
+    Several,
+}
+
+impl Entry {
+    /// The entry of a row that was just written.
+    pub(crate) fn new(request: &Request, session: &Session, texts: [u8; 32]) -> Self {
+        let (registration, options) = (&request.registration, &request.registration.options);
+        Self {
+            request_id: registration.request_id.clone(),
+            prompt_id: registration.prompt_id.clone(),
+            session_id: registration.session_id.clone(),
+            queue: options.queue,
+            cancel_on_timeout: options.cancel_on_timeout,
+            expected_incarnation: options.expected_incarnation.clone(),
+            life: session.epoch().to_owned(),
+            rewinds: session.rewinds(),
+            texts,
+            standing: watch::Sender::new(Standing { state: request.state, phase: request.phase, refused: None }),
+            live: Mutex::default(),
+        }
+    }
+
+    /// How it stands.
+    pub(crate) fn standing(&self) -> Standing {
+        self.standing.borrow().clone()
+    }
+
+    /// Follows how it stands.
+    pub(crate) fn follow(&self) -> watch::Receiver<Standing> {
+        self.standing.subscribe()
+    }
+
+    /// Notes what the store has said, and tells whoever waits. Behind the end there is nothing more to say.
+    pub(crate) fn note(&self, applied: &Applied) {
+        let request = &applied.request;
+        self.standing.send_if_modified(|standing| {
+            let is_new = (standing.state, standing.phase) != (request.state, request.phase) && !standing.is_over();
+            (standing.state, standing.phase) = (request.state, request.phase);
+            is_new
+        });
+        if request.state.is_terminal() || applied.is_removed {
+            self.forget_deadline();
+        }
+    }
+
+    /// Notes that there is no such request any more, and why. The first word on that stands.
+    pub(crate) fn refuse(&self, refusal: Refusal) {
+        self.standing.send_if_modified(|standing| {
+            let is_new = !standing.is_over();
+            if is_new {
+                standing.refused = Some(refusal);
+            }
+            is_new
+        });
+    }
+
+    /// Keeps the timer of its deadline, unless it is over already.
+    pub(crate) fn keep_deadline(&self, timer: AbortHandle) {
+        let mut live = lock(&self.live);
+        if self.standing.borrow().is_over() {
+            timer.abort();
+        } else {
+            live.deadline = Some(timer);
+        }
+    }
+
+    fn forget_deadline(&self) {
+        if let Some(timer) = lock(&self.live).deadline.take() {
+            timer.abort();
+        }
+    }
+
+    /// Notes the process that the prompt is handed to.
+    pub(crate) fn dispatched_to(&self, incarnation_id: Option<String>) {
+        lock(&self.live).incarnation_id = incarnation_id;
+    }
+
+    /// The process that the prompt was handed to.
+    pub(crate) fn incarnation_id(&self) -> Option<String> {
+        lock(&self.live).incarnation_id.clone()
+    }
+
+    /// Notes that somebody has said something into the turn.
+    pub(crate) fn note_extra_message(&self) {
+        lock(&self.live).has_extra_message = true;
+    }
+
+    /// Whether somebody has.
+    pub(crate) fn has_extra_message(&self) -> bool {
+        lock(&self.live).has_extra_message
+    }
+
+    /// Takes a piece of what the agent takes for the user's words, and says what all of them come to so far.
+    pub(crate) fn hear_echo(&self, message_id: Option<&str>, text: &str) -> Echoed {
+        self.take_echo(message_id, text);
+        self.echoed()
+    }
+
+    fn take_echo(&self, message_id: Option<&str>, text: &str) {
+        let echo = &mut lock(&self.live).echo;
+        if echo.pieces == 0 {
+            echo.message_id = message_id.map(str::to_owned);
+        }
+        echo.has_second |= echo.message_id.as_deref() != message_id;
+        echo.pieces += 1;
+        echo.heard.update(text.as_bytes());
+    }
+
+    /// What all of it comes to.
+    pub(crate) fn echoed(&self) -> Echoed {
+        let live = lock(&self.live);
+        let echo = &live.echo;
+        if echo.pieces == 0 || echo.pieces >= bridge::limits::HEARD_USER_MESSAGES_MAX {
+            return Echoed::Unknown;
+        }
+        if echo.has_second {
+            return Echoed::Several;
+        }
+        let heard: [u8; 32] = echo.heard.clone().finalize().into();
+        if heard == self.texts { Echoed::Agrees } else { Echoed::Differs }
+    }
+}
+
+/// All of them, by both of their names.
+#[derive(Default)]
+pub(crate) struct Tracked {
+    tables: Mutex<Tables>,
+}
+
+#[derive(Default)]
+struct Tables {
+    by_prompt: HashMap<String, Arc<Entry>>,
+    by_request: HashMap<RequestId, Arc<Entry>>,
+    /// Those whose prompts have ended, the oldest first: their agents may still answer.
+    ended: VecDeque<Arc<Entry>>,
+}
+
+impl Tracked {
+    /// Takes one in.
+    pub(crate) fn insert(&self, entry: &Arc<Entry>) {
+        let mut tables = lock(&self.tables);
+        tables.by_prompt.insert(entry.prompt_id.clone(), Arc::clone(entry));
+        tables.by_request.insert(entry.request_id.clone(), Arc::clone(entry));
+    }
+
+    /// Lets go of one whose row is gone.
+    pub(crate) fn remove(&self, entry: &Entry) {
+        let mut tables = lock(&self.tables);
+        tables.by_prompt.remove(&entry.prompt_id);
+        tables.by_request.remove(&entry.request_id);
+    }
+
+    /// Notes that the prompt of one has ended. It is found by its prompt for a while.
+    pub(crate) fn end(&self, entry: &Arc<Entry>) {
+        let mut tables = lock(&self.tables);
+        tables.by_request.remove(&entry.request_id);
+        tables.ended.push_back(Arc::clone(entry));
+        if tables.ended.len() > RETURNS_ENDED_MAX
+            && let Some(oldest) = tables.ended.pop_front()
+        {
+            tables.by_prompt.remove(&oldest.prompt_id);
+        }
+    }
+
+    /// The one of a prompt.
+    pub(crate) fn of_prompt(&self, prompt_id: &str) -> Option<Arc<Entry>> {
+        lock(&self.tables).by_prompt.get(prompt_id).cloned()
+    }
+
+    /// The one of an id, unless its prompt has ended.
+    pub(crate) fn of_request(&self, request_id: &RequestId) -> Option<Arc<Entry>> {
+        lock(&self.tables).by_request.get(request_id).cloned()
+    }
+
+    /// How many have not ended, and how many of them are this session's.
+    pub(crate) fn open(&self, session_id: &str) -> (usize, usize) {
+        let tables = lock(&self.tables);
+        let open = || tables.by_request.values().filter(|entry| !entry.standing.borrow().is_over());
+        (open().count(), open().filter(|entry| entry.session_id == session_id).count())
+    }
+
+    /// The one that has not ended and whose prompt a session's agent has, or is about to have.
+    pub(crate) fn running_in(&self, session_id: &str) -> Option<Arc<Entry>> {
+        let tables = lock(&self.tables);
+        let is_running = |entry: &&Arc<Entry>| {
+            let standing = entry.standing.borrow();
+            entry.session_id == session_id && standing.phase == Phase::Dispatching && !standing.is_over()
+        };
+        tables.by_request.values().find(is_running).cloned()
+    }
+
+    /// All whose prompts have not ended.
+    pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
+        lock(&self.tables).by_request.values().cloned().collect()
+    }
+}

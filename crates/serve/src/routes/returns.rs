@@ -1,0 +1,287 @@
+//! Return requests over HTTP (return requests, section 2.13). What is said of one is its receipt; an ended one carries its event.
+
+pub(crate) mod events;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use request::store::{Entry as Known, List, Tombstone};
+use request::{Beside, Canonical, Input, Late, Options, Phase, Request, RequestId, State};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+
+use crate::body::{Fields, NotText, text};
+use crate::clock::now_ms;
+use crate::content;
+use crate::dispatch::Call;
+use crate::identity::fresh_uuid;
+use crate::limits::{DEADLINE_MS_MAX, RETURNS_LIST_DEFAULT, RETURNS_LIST_MAX, RETURNS_WAIT_MS_MAX};
+use crate::query;
+use crate::refusal::Refusal;
+use crate::reply::{Reply, json as reply_json, raw_json};
+use crate::requests::number;
+use crate::returns::submit::{OWNER, Submission, Submitted};
+use crate::returns::{Returns, asked, refusal};
+
+/// Ids that are words of our paths.
+const PATH_WORDS: [&str; 3] = ["events", "stream", "consumers"];
+
+/// `POST /session/:id/return-requests`.
+pub(crate) async fn submit(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let submission = submission(call).map_err(refusal::unsent)?;
+    let returns = &call.daemon.returns;
+    match returns.submit(submission).await? {
+        Submitted::New(request) => receipt(returns, StatusCode::ACCEPTED, *request, false).await,
+        Submitted::Replayed(request) => receipt(returns, StatusCode::OK, *request, true).await,
+        Submitted::Expired(tombstone) => Ok(reply_json(StatusCode::OK, &remains(&tombstone))),
+    }
+}
+
+fn submission(call: &Call<'_>) -> Result<Submission, Refusal> {
+    let fields = &call.fields;
+    let client = call.client_id()?.map(str::to_owned);
+    let named = text(fields, "requestId").map_err(|_| invalid_id())?;
+    let request_id = match &named {
+        Some(id) => RequestId::parse(id).ok().filter(|_| !PATH_WORDS.contains(&id.as_str())).ok_or_else(invalid_id)?,
+        None => fresh_id(),
+    };
+    let prompt: Fields<'_> = fields.get_key_value("prompt").map(|(key, raw)| (key.clone(), *raw)).into_iter().collect();
+    let content = content::parse(&prompt)?;
+    let canonical = Canonical::of(&content.blocks)
+        .map_err(|error| Refusal::bad_request("invalid_prompt", format!("`prompt` cannot be read: {error}")))?;
+    let options = Options {
+        queue: flag(fields, "queue", "invalid_queue")?,
+        cancel_on_timeout: flag(fields, "cancelOnTimeout", "invalid_cancel_on_timeout")?,
+        expected_incarnation: text(fields, "expectedIncarnation").map_err(|NotText| {
+            Refusal::bad_request("invalid_expected_incarnation", "`expectedIncarnation` must be a string")
+        })?,
+        ..Options::default()
+    };
+    let timeout_ms = match fields.get("timeoutMs") {
+        None => 0,
+        Some(raw) => number(raw, 0..=DEADLINE_MS_MAX).map_err(|()| {
+            let message = "`timeoutMs` must be a whole number of milliseconds; 0 is no deadline";
+            Refusal::bad_request("invalid_timeout_ms", message)
+        })?,
+    };
+    let (is_named, session_id) = (named.is_some(), call.session_id());
+    Ok(Submission { request_id, is_named, session_id, client, content, canonical, options, timeout_ms })
+}
+
+fn flag(fields: &Fields<'_>, key: &'static str, code: &'static str) -> Result<bool, Refusal> {
+    match fields.get(key).map(|raw| raw.get()) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(Refusal::bad_request(code, format!("`{key}` must be true or false"))),
+    }
+}
+
+fn invalid_id() -> Refusal {
+    let message = "`requestId` must be 1 to 128 of A-Z a-z 0-9 . _ : - and none of `events`, `stream` and `consumers`";
+    Refusal::bad_request("invalid_request_id", message)
+}
+
+/// An id of ours, made of this time and of random bytes.
+fn fresh_id() -> RequestId {
+    let mut random = [0; 10];
+    let digits: Vec<u8> = fresh_uuid().bytes().filter(u8::is_ascii_hexdigit).collect();
+    // The first digits of a version-4 UUID are random; those that are not are overwritten.
+    for (byte, pair) in random.iter_mut().zip(digits.chunks(2)) {
+        let text = std::str::from_utf8(pair).unwrap_or("0");
+        *byte = u8::from_str_radix(text, 16).unwrap_or_default();
+    }
+    RequestId::version_7(now_ms(), random)
+}
+
+/// `GET /return-requests/:rid`, with `wait_ms` when it has ended, or then.
+pub(crate) async fn get(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let wait = wait_ms(call)?;
+    let returns = &call.daemon.returns;
+    let request_id = named(call)?;
+    let mut request = row(returns, &request_id).await?;
+    if let Some(wait) = wait.filter(|_| !request.state.is_terminal()) {
+        // Whether it ended or the time is over, what is so then is the answer.
+        let _ = timeout(wait, ended(returns, &request_id)).await;
+        request = row(returns, &request_id).await?;
+    }
+    receipt(returns, StatusCode::OK, *request, false).await
+}
+
+/// Resolves when a request has ended, as far as this life of the daemon has to do with it.
+async fn ended(returns: &Arc<Returns>, request_id: &RequestId) {
+    returns.decided(request_id).await;
+    if let Some(entry) = returns.tracked.of_request(request_id) {
+        let mut follow = entry.follow();
+        let _ = follow.wait_for(|standing| standing.is_over()).await;
+    }
+}
+
+/// `POST /return-requests/:rid/cancel`. It never waits for the agent; with `interrupt` the agent is told to stop too.
+pub(crate) async fn cancel(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let interrupt = flag(&call.fields, "interrupt", "invalid_interrupt")?;
+    let returns = &call.daemon.returns;
+    let request_id = named(call)?;
+    let before = row(returns, &request_id).await?;
+    let request = match before.state.is_terminal() {
+        true => before,
+        false => returns.cancel(&request_id, interrupt).await?,
+    };
+    receipt(returns, StatusCode::OK, *request, false).await
+}
+
+impl Returns {
+    /// Ends a request as cancelled, unless it has ended. What waits in a queue goes; what runs goes on, unless it is to be interrupted.
+    async fn cancel(self: &Arc<Self>, request_id: &RequestId, interrupt: bool) -> Result<Box<Request>, Refusal> {
+        let Some(entry) = self.tracked.of_request(request_id) else {
+            // Its prompt is an earlier life's, and over: nothing of it is with any agent of ours.
+            let store = self.store()?;
+            let applied = asked(|reply| store.apply(request_id.clone(), Input::Cancel, now_ms(), reply)).await;
+            return applied.map(|applied| Box::new(applied.request)).map_err(|error| refusal::of_store(&error));
+        };
+        let applied = self.applied(&entry, Input::Cancel).await.map_err(|error| refusal::of_store(&error))?;
+        if applied.event.is_some()
+            && let Some(session) = self.session(&entry.session_id)
+        {
+            if applied.request.phase < Phase::Dispatching {
+                // One that ends with its session is gone all the same.
+                let _ = session.remove(&entry.prompt_id, None);
+            } else if interrupt {
+                let _ = session.cancel(Some(&entry.prompt_id), None);
+            }
+        }
+        Ok(Box::new(applied.request))
+    }
+}
+
+/// `GET /return-requests`.
+pub(crate) async fn list(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let returns = &call.daemon.returns;
+    let list = List {
+        owner: Some(OWNER.to_owned()),
+        session_id: query::value(call.head.uri.query(), "session").map(std::borrow::Cow::into_owned),
+        state: state(call)?,
+        is_open: false,
+        before: whole(call, "page", "invalid_page")?,
+        limit: limit(call, RETURNS_LIST_DEFAULT, RETURNS_LIST_MAX)?,
+    };
+    let (listed, stream_id) = returns.read(move |store| Ok((store.list(&list)?, store.head()?.stream_id))).await?;
+    let shown = |request: &Request| {
+        let waiting_on = waiting_on(returns, request);
+        let beside = Beside { stream_id: &stream_id, waiting_on, ..Beside::default() };
+        RawValue::from_string(request::receipt(request, &beside)).ok()
+    };
+    let requests: Vec<_> = listed.requests.iter().filter_map(shown).collect();
+    let next_page = listed.before.map(|mark| mark.to_string());
+    Ok(reply_json(StatusCode::OK, &json!({ "v": 1, "requests": requests, "next_page": next_page })))
+}
+
+/// The receipt of a request as it is now.
+async fn receipt(
+    returns: &Arc<Returns>,
+    status: StatusCode,
+    request: Request,
+    is_replayed: bool,
+) -> Result<Reply, Refusal> {
+    let (id, incarnation_id) = (request.id().clone(), request.registration.incarnation_id.clone());
+    let is_terminal = request.state.is_terminal();
+    let beside = returns.read(move |store| {
+        let incarnation = incarnation_id.map(|id| store.incarnation(&id)).transpose()?.flatten();
+        let event = if is_terminal { store.event_of(&id)? } else { None };
+        let late: Vec<Late> = store.late(&id)?.into_iter().map(|evidence| evidence.late).collect();
+        Ok((store.head()?.stream_id, incarnation, event, late))
+    });
+    let (stream_id, incarnation, event, late) = beside.await?;
+    let beside = Beside {
+        stream_id: &stream_id,
+        is_replayed,
+        incarnation: incarnation.as_ref(),
+        waiting_on: waiting_on(returns, &request),
+        event: event.as_ref(),
+        late: &late,
+    };
+    Ok(raw_json(status, Bytes::from(request::receipt(&request, &beside))))
+}
+
+/// What an unfinished request waits for.
+fn waiting_on(returns: &Returns, request: &Request) -> Option<&'static str> {
+    if request.state.is_terminal() {
+        return None;
+    }
+    if returns.is_recovering(request.id()) {
+        return Some("recovery");
+    }
+    let session = returns.session(&request.registration.session_id)?;
+    let live = session.turn(Some(&request.registration.prompt_id)).live?;
+    live.waiting.map(|_| "permission")
+}
+
+/// What is left of a request whose payload is not kept any more.
+fn remains(tombstone: &Tombstone) -> serde_json::Value {
+    json!({
+        "v": 1,
+        "request_id": tombstone.request_id.as_str(),
+        "reply_pending": false,
+        "replayed": true,
+        "expired_payload": true,
+        "state": tombstone.state.as_str(),
+        "code": tombstone.code.as_ref().map(request::Code::as_str),
+        "terminal_event_sequence": tombstone.terminal_seq,
+        "ended_at": tombstone.ended_at,
+    })
+}
+
+async fn row(returns: &Arc<Returns>, request_id: &RequestId) -> Result<Box<Request>, Refusal> {
+    match returns.known(request_id).await? {
+        Some(Known::Request(request)) => Ok(request),
+        Some(Known::Tombstone(tombstone)) => {
+            let refusal = refusal::pruned(request_id.as_str());
+            Err(refusal.with("state", tombstone.state.as_str()).with("terminal_event_sequence", tombstone.terminal_seq))
+        }
+        None => Err(refusal::unknown(request_id.as_str())),
+    }
+}
+
+/// The request that a path names. What is no id is nobody's.
+fn named(call: &Call<'_>) -> Result<RequestId, Refusal> {
+    RequestId::parse(call.matched.id()).map_err(|_| refusal::unknown(call.matched.id()))
+}
+
+/// How long the caller waits at most; none when it wants an answer now.
+fn wait_ms(call: &Call<'_>) -> Result<Option<Duration>, Refusal> {
+    let wait_ms: Option<u64> = whole(call, "wait_ms", "invalid_wait_ms")?;
+    match wait_ms {
+        None | Some(0) => Ok(None),
+        Some(wait_ms) if wait_ms <= RETURNS_WAIT_MS_MAX => Ok(Some(Duration::from_millis(wait_ms))),
+        Some(_) => {
+            let message = format!("`wait_ms` must be a whole number of milliseconds from 0 to {RETURNS_WAIT_MS_MAX}");
+            Err(Refusal::bad_request("invalid_wait_ms", message).with("max", RETURNS_WAIT_MS_MAX))
+        }
+    }
+}
+
+/// The state that is asked for.
+fn state(call: &Call<'_>) -> Result<Option<State>, Refusal> {
+    let Some(word) = query::value(call.head.uri.query(), "state") else { return Ok(None) };
+    let invalid = || Refusal::bad_request("invalid_state", "`state` is none of the states of a return request");
+    State::parse(&word).map(Some).ok_or_else(invalid)
+}
+
+/// How many are asked for.
+fn limit(call: &Call<'_>, default: usize, most: usize) -> Result<usize, Refusal> {
+    let asked: Option<u64> = whole(call, "limit", "invalid_limit")?;
+    let asked = asked.map_or(Some(default), |asked| usize::try_from(asked).ok());
+    asked.filter(|asked| (1..=most).contains(asked)).ok_or_else(|| {
+        Refusal::bad_request("invalid_limit", format!("`limit` must be a whole number from 1 to {most}"))
+    })
+}
+
+/// A whole number of a query.
+fn whole(call: &Call<'_>, key: &'static str, code: &'static str) -> Result<Option<u64>, Refusal> {
+    let Some(text) = query::value(call.head.uri.query(), key) else { return Ok(None) };
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| is_number);
+    number.map(Some).ok_or_else(|| Refusal::bad_request(code, format!("`{key}` must be a whole number")))
+}

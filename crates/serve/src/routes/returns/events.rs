@@ -1,0 +1,187 @@
+//! The terminal stream over HTTP: pages of JSON, lines, server-sent events, and named places in it (return requests, sections 2.12, 2.13).
+
+use hyper::Response;
+use hyper::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use request::Position;
+use request::store::{Acknowledgement, Consumer, Events, Filter, Head, StoreError};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+
+use crate::clock::now_ms;
+use crate::dispatch::Call;
+use crate::limits::{RETURNS_LIST_MAX, RETURNS_PAGE_EVENTS};
+use crate::query;
+use crate::refusal::Refusal;
+use crate::reply::{Body, Reply, ok};
+use crate::requests::number;
+use crate::returns::stream::{Form, Reader, is_at_head, open, refused};
+use crate::returns::submit::OWNER;
+use crate::returns::{asked, refusal};
+use crate::routes::returns::{limit, state, wait_ms};
+use crate::tasks::spawn;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+/// Characters of a consumer's name.
+const NAME_CHARS_MAX: usize = 128;
+
+/// `GET /return-requests/events`.
+pub(crate) async fn get(call: &Call<'_>) -> Result<Reply, Refusal> {
+    call.daemon.returns.store()?;
+    match form(call) {
+        None => page(call).await,
+        Some(form) => stream(call, form).await,
+    }
+}
+
+/// A page, as soon as there is anything on it, or the time is over.
+async fn page(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let (wait, limit) = (wait_ms(call)?, limit(call, RETURNS_PAGE_EVENTS, RETURNS_LIST_MAX)?);
+    let mut reader = Reader::new(&call.daemon.returns, after(call)?, filter(call)?, limit);
+    let mut events = next(&mut reader).await?;
+    if let Some(wait) = wait {
+        // Whatever has come by then is the answer; the last page that was read counts.
+        let _ = timeout(wait, async {
+            while events.events.is_empty() {
+                if is_at_head(&events) {
+                    reader.more().await;
+                }
+                match reader.next().await {
+                    Ok(read) => events = read,
+                    Err(_) => return,
+                }
+            }
+        })
+        .await;
+    }
+    let bodies: Vec<_> =
+        events.events.iter().filter_map(|event| RawValue::from_string(event.payload.clone()).ok()).collect();
+    Ok(ok(&json!({
+        "v": 1,
+        "stream_id": events.next_cursor.stream_id,
+        "events": bodies,
+        "next_after": events.next_after,
+        "next_cursor": events.next_cursor.to_string(),
+        "oldest": events.oldest,
+        "head": events.head,
+    })))
+}
+
+async fn next(reader: &mut Reader) -> Result<Events, Refusal> {
+    reader.next().await.map_err(|error| refused(&error))
+}
+
+async fn stream(call: &Call<'_>, form: Form) -> Result<Reply, Refusal> {
+    let is_once = is_once(call)?;
+    let mut reader = Reader::staying(&call.daemon.returns, after(call)?, filter(call)?)?;
+    // What is wrong with the place is said before anything else is.
+    let first = next(&mut reader).await?;
+    let until = is_once.then_some(first.head);
+    let (chunks, sending) = open(reader, first, form, until);
+    spawn(sending);
+    let mut reply = Response::new(Body::Stream(chunks));
+    let headers = reply.headers_mut();
+    let media = match form {
+        Form::Lines => "application/x-ndjson",
+        Form::Events => "text/event-stream",
+    };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert(NO_BUFFERING, HeaderValue::from_static("no"));
+    Ok(reply)
+}
+
+/// How the caller wants to read; none for a page of JSON.
+fn form(call: &Call<'_>) -> Option<Form> {
+    let accepts = |media: &str| {
+        let mut values = call.head.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        values.any(|value| value.split(',').any(|one| one.split(';').next().unwrap_or_default().trim() == media))
+    };
+    if accepts("text/event-stream") {
+        return Some(Form::Events);
+    }
+    let is_lines = accepts("application/x-ndjson") || accepts("application/ndjson");
+    is_lines.then_some(Form::Lines)
+}
+
+/// The place to go on behind: that of the last event a browser has seen, a cursor, or a number; the beginning without any.
+fn after(call: &Call<'_>) -> Result<Position, Refusal> {
+    let query = call.head.uri.query();
+    let last = call.head.headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty());
+    let said = last.map(Into::into).or_else(|| query::value(query, "cursor")).or_else(|| query::value(query, "after"));
+    let Some(text) = said else { return Ok(Position::Number(0)) };
+    let message = "`after` must be a number, and `cursor` one that was given out here";
+    Position::parse(&text).map_err(|_| Refusal::bad_request("invalid_cursor", message))
+}
+
+fn filter(call: &Call<'_>) -> Result<Filter, Refusal> {
+    let session_id = query::value(call.head.uri.query(), "session").map(std::borrow::Cow::into_owned);
+    Ok(Filter { owner: Some(OWNER.to_owned()), session_id, state: state(call)? })
+}
+
+/// Whether the stream is to end with what there is now.
+fn is_once(call: &Call<'_>) -> Result<bool, Refusal> {
+    match query::value(call.head.uri.query(), "once").as_deref() {
+        None | Some("0" | "false") => Ok(false),
+        Some("" | "1" | "true") => Ok(true),
+        Some(_) => Err(Refusal::bad_request("invalid_once", "`once` must be true or false")),
+    }
+}
+
+/// `GET /return-requests/stream`.
+pub(crate) async fn head(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let returns = &call.daemon.returns;
+    let Head { stream_id, cursor, head, oldest, pruned_through, tombstone_floor, trouble } =
+        returns.read(request::store::Store::head).await?;
+    Ok(ok(&json!({
+        "v": 1,
+        "stream_id": stream_id,
+        "head": head,
+        "head_cursor": cursor.to_string(),
+        "oldest": oldest,
+        "pruned_through": pruned_through,
+        "tombstone_floor": tombstone_floor,
+        "degraded": trouble.as_ref().map(|error| refusal::of_store(error).code),
+        "draining": returns.is_draining(),
+    })))
+}
+
+/// `PUT /return-requests/consumers/:name`.
+pub(crate) async fn consumer(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let name = call.matched.id();
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-');
+    if name.is_empty() || name.len() > NAME_CHARS_MAX || !name.bytes().all(is_name) {
+        let message = "A consumer's name must be 1 to 128 of A-Z a-z 0-9 . _ : -";
+        return Err(Refusal::bad_request("invalid_consumer", message));
+    }
+    let acked = match call.fields.get("acked") {
+        None => 0,
+        Some(raw) => number(raw, 0..=u64::MAX >> 11)
+            .map_err(|()| Refusal::bad_request("invalid_acked", "`acked` must be the number of an event"))?,
+    };
+    let protect = match call.fields.get("protect").map(|raw| raw.get()) {
+        None => None,
+        Some("true") => Some(true),
+        Some("false") => Some(false),
+        Some(_) => return Err(Refusal::bad_request("invalid_protect", "`protect` must be true or false")),
+    };
+    let store = call.daemon.returns.store()?;
+    let ack = Acknowledgement { name: name.to_owned(), owner: OWNER.to_owned(), acked, protect };
+    let Consumer { name, acked_seq, protect, created_at, updated_at, .. } =
+        asked(|reply| store.consumer(ack, now_ms(), reply)).await.map_err(|error| match error {
+            StoreError::Ahead { asked, head } => {
+                let message = format!("The stream has only {head} events, and not {asked}");
+                Refusal::conflict("cursor_ahead", message).with("head", head)
+            }
+            error => refusal::of_store(&error),
+        })?;
+    Ok(ok(&json!({
+        "v": 1,
+        "name": name,
+        "acked": acked_seq,
+        "protect": protect,
+        "created_at": created_at,
+        "updated_at": updated_at,
+    })))
+}

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-use turnd_request::store::{Filter, Page, PageError, Registered, StoreError};
+use turnd_request::store::{Filter, List, Page, PageError, Registered, StoreError};
 use turnd_request::{Cursor, NotThere, Position, Registration, State, TerminalEvent};
 
 use crate::world::{World, asked, id, settled, wait};
@@ -175,4 +175,64 @@ fn many_who_write_get_every_number_once() {
     assert_eq!(highest.load(Ordering::Relaxed), 160);
     assert_eq!(world.events().iter().map(|event| event.seq).collect::<Vec<_>>(), (1..=160).collect::<Vec<_>>());
     world.assert_sound();
+}
+
+#[test]
+fn scenario_36_77_in_the_next_life_an_event_has_the_same_number_and_bytes() {
+    let mut world = World::new();
+    world.complete("x");
+    let before = world.events();
+    world.open();
+    assert_eq!(world.events(), before);
+    assert_eq!(world.complete("y").seq, 2);
+    assert_eq!(world.events()[0], before[0]);
+}
+
+#[test]
+fn scenario_64_a_clock_that_is_set_back_changes_no_order() {
+    let mut world = World::new();
+    world.complete("x");
+    world.now -= 3_600_000;
+    world.complete("y");
+    world.open();
+    assert_eq!(world.store().clock_behind_ms(world.now), 3_600_000);
+    world.complete("z");
+    let order: Vec<(u64, String)> =
+        world.events().into_iter().map(|event| (event.seq, event.request_id.to_string())).collect();
+    assert_eq!(order, [(1, "x".into()), (2, "y".into()), (3, "z".into())]);
+    world.assert_sound();
+}
+
+#[test]
+fn of_what_comes_after_an_end_only_so_much_is_kept() {
+    let world = World::new();
+    world.complete("x");
+    for number in 0..20 {
+        world.apply("x", settled(&format!("late {number}"))).unwrap();
+    }
+    assert_eq!(world.store().late(&id("x")).unwrap().len(), turnd_request::limits::LATE_MAX);
+}
+
+#[test]
+fn a_list_goes_from_the_newest_to_the_oldest_page_by_page() {
+    let world = World::new();
+    for number in 0..7 {
+        world.new_request(&format!("r{number}"));
+    }
+    world.apply("r3", turnd_request::Input::Cancel).unwrap();
+    let names = |list: &List| {
+        let page = world.store().list(list).unwrap();
+        let names: Vec<String> = page.requests.iter().map(|request| request.id().to_string()).collect();
+        (names.join(" "), page.before)
+    };
+    let all = List { limit: 3, ..List::default() };
+    let (first, before) = names(&all);
+    let (second, next) = names(&List { before, ..all.clone() });
+    let (third, end) = names(&List { before: next, ..all.clone() });
+    assert_eq!((&*first, &*second, &*third, end), ("r6 r5 r4", "r3 r2 r1", "r0", None));
+    assert_eq!(names(&List { is_open: true, ..all.clone() }).0, "r6 r5 r4");
+    assert_eq!(names(&List { state: Some(State::Cancelled), ..all.clone() }), ("r3".into(), None));
+    assert_eq!(names(&List { state: Some(State::Registered), limit: 9, ..all.clone() }).0, "r6 r5 r4 r2 r1 r0");
+    assert_eq!(names(&List { owner: Some("b".into()), ..all.clone() }).0, "");
+    assert_eq!(names(&List { session_id: Some("s".into()), limit: 1, ..all }).0, "r6");
 }

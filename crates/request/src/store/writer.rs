@@ -175,9 +175,8 @@ impl Writer {
         for item in batch.iter_mut() {
             item.tried = None;
         }
-        if !kept.is_empty() {
-            self.shared.announce(head);
-        }
+        // Also of a command that was refused although its commit was written: a cancel may have ended a request.
+        self.shared.announce(head);
         for item in kept {
             let outcome = item.tried.map_or(Ok(()), |(_, outcome)| outcome);
             self.answer(item.command, outcome);

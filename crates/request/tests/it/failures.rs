@@ -309,3 +309,14 @@ fn an_outcome_that_waits_when_the_store_is_closed_is_left_on_a_line_and_staged_b
     assert_eq!(world.open().len(), 1);
     assert_eq!(world.store().staged(&id("x")).unwrap(), Some(Stage::new(outcome("of x"), world.now)));
 }
+
+#[test]
+fn an_end_whose_caller_was_told_that_nobody_knows_is_told_to_the_readers_of_the_stream() {
+    let world = World::new();
+    world.submit("x");
+    world.fail_points.set("after:commit=io*1; reopen=io*1");
+    assert!(matches!(world.apply("x", Input::Cancel), Err(StoreError::Io(_))));
+    let again = world.apply("x", Input::Cancel).unwrap();
+    assert_eq!((again.request.state, again.event), (State::Cancelled, None));
+    assert_eq!((world.store().newest(), world.events().len()), (1, 1));
+}

@@ -46,6 +46,7 @@ fn the_part_of_a_child() {
             world.store().prune(everything(), NOON + 1).unwrap();
         }
         "note" => world.note(incarnation("i")).unwrap(),
+        "fill" => fill(&world, folder),
         other => panic!("{other}"),
     }
 }
@@ -256,4 +257,52 @@ fn killed_around_the_note_of_a_process_it_is_noted_or_not() {
         world.open();
         assert_eq!(world.store().incarnation("i").unwrap().is_some(), is_noted);
     }
+}
+
+/// Registers until the disk takes nothing more, and leaves the names of what it was told is durable beside the store.
+fn fill(world: &World, folder: &str) {
+    let (mut told, mut refused) = (Vec::new(), 0);
+    for number in 0..20_000 {
+        let name = format!("r{number}");
+        match world.register(&name) {
+            Ok(_) => {
+                told.push(name);
+                refused = 0;
+            }
+            Err(error) => {
+                assert!(error.is_trouble(), "{error}");
+                refused += 1;
+            }
+        }
+        if refused == 5 {
+            std::fs::write(format!("{folder}.told"), told.join("\n")).unwrap();
+            return;
+        }
+    }
+    panic!("the disk is never full");
+}
+
+#[test]
+fn scenario_78_84_on_a_disk_that_really_takes_no_more_what_was_told_is_there_and_the_store_is_sound() {
+    let mut world = World::closed();
+    let folder = world.folder();
+    std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
+    // No file of the process may grow above that many blocks; the write fails instead of killing it.
+    let status = Command::new("sh")
+        .args(["-c", r#"trap "" XFSZ; ulimit -f 600; exec "$0" "$@""#])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "crashes::the_part_of_a_child", "--test-threads=1"])
+        .env(PART, format!("fill\n{}", folder.display()))
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let told = std::fs::read_to_string(format!("{}.told", folder.display())).unwrap();
+    assert!(told.lines().count() > 20, "{}", told.lines().count());
+    world.open();
+    for name in told.lines() {
+        assert_eq!(world.get(name).state, State::Registered);
+    }
+    world.assert_sound();
+    assert_eq!(world.complete("next").seq, 1);
 }

@@ -1,5 +1,7 @@
 //! Every bound of the store, with its unit and its reason.
 
+use std::time::Duration;
+
 /// Commands that wait for the writer and may be refused: a second's work at a slow disk's pace.
 pub(super) const WAITING_COMMANDS_MAX: usize = 1024;
 /// Commands that share a commit: enough for every client at once, few enough that the first does not wait for long.
@@ -12,6 +14,10 @@ pub(super) const STATEMENTS_KEPT: usize = 64;
 pub(super) const READERS_MAX: usize = 8;
 /// Milliseconds that a lock of another process is waited for (return requests, section 2.16).
 pub const BUSY_MS: u64 = 5_000;
+/// How often the store's lock is tried, and the pause after each: a fork that has not become its own program yet is over in a few
+/// milliseconds, a daemon is not.
+pub(super) const LOCK_TRIES: usize = 30;
+pub(super) const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// Milliseconds between two tries of what the disk refused: at first, and at most.
 pub(super) const RETRY_FIRST_MS: u64 = 50;
 pub(super) const RETRY_LAST_MS: u64 = 5_000;

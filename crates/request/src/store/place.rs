@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::limits::{LOCK_PAUSE, LOCK_TRIES};
+
 /// Readable by the owner only, whatever the umask says.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
@@ -66,17 +68,21 @@ impl Place {
         std::fs::set_permissions(&self.folder, Permissions::from_mode(FOLDER_MODE))
     }
 
-    /// Takes the lock for as long as the returned file is open. None when somebody else has it.
+    /// Takes the lock for as long as the returned file is open. None when somebody else has it. A process that a dying daemon was just
+    /// starting has it too, until it is another program: that is waited out.
     ///
     /// # Errors
     /// When the lock file cannot be made.
     pub(super) fn lock(&self) -> io::Result<Option<File>> {
         let file = create(&self.folder.join("requests.lock"))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+        for _ in 0..LOCK_TRIES {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
         }
+        Ok(None)
     }
 
     /// Puts the database, its log and its index aside, together, so that nothing of the evidence is lost and nothing is made in their

@@ -65,6 +65,8 @@ fn scenario_79_while_an_outcome_waits_nothing_new_is_taken_and_nothing_overtakes
     assert_eq!(world.register("new"), Err(StoreError::Full));
     let second = tell(&world, "y", Input::Cancel);
     let third = tell(&world, "x", settled("another"));
+    // The writer has come to all of them before the disk has room again.
+    assert_eq!(world.register("newer"), Err(StoreError::Full));
     assert!(first.try_recv().is_err() && third.try_recv().is_err());
     world.fail_points.set("");
     assert_eq!(first.recv().unwrap().unwrap().event.unwrap().seq, 1);
@@ -319,4 +321,19 @@ fn an_end_whose_caller_was_told_that_nobody_knows_is_told_to_the_readers_of_the_
     let again = world.apply("x", Input::Cancel).unwrap();
     assert_eq!((again.request.state, again.event), (State::Cancelled, None));
     assert_eq!((world.store().newest(), world.events().len()), (1, 1));
+}
+
+#[test]
+fn scenario_82_a_move_aside_that_was_cut_off_is_finished_and_a_file_put_back_is_left_alone() {
+    let mut world = World::new();
+    world.complete("x");
+    world.store = None;
+    let aside = world.folder().join("aside-1-0");
+    std::fs::create_dir(&aside).unwrap();
+    std::fs::write(aside.join("requests.db-wal"), "a log").unwrap();
+    assert!(matches!(world.try_open(), Err(OpenError::Corrupt { .. })));
+    assert!(aside.join("requests.db").exists() && !world.file().exists());
+    std::fs::copy(aside.join("requests.db"), world.file()).unwrap();
+    assert!(matches!(world.try_open(), Err(OpenError::Corrupt { .. })), "an operator says so by a rescue");
+    assert!(aside.join("requests.db").exists() && world.file().exists());
 }

@@ -23,6 +23,11 @@ impl Daemon {
 
     /// The same, with its log and its hosts' somewhere else than the test's.
     pub(crate) fn logging(base: &Path, flags: &[&str], log: Stdio) -> Self {
+        Self::planned(base, flags, log, "")
+    }
+
+    /// The same, where the store of return requests fails as it is planned.
+    pub(crate) fn planned(base: &Path, flags: &[&str], log: Stdio, plan: &str) -> Self {
         let workspace = base.join("workspace");
         std::fs::create_dir_all(&workspace).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_turnd"))
@@ -31,6 +36,7 @@ impl Daemon {
             .arg("--workspace")
             .arg(workspace)
             .args(flags)
+            .env("TURND_FAIL_POINTS", plan)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)

@@ -193,6 +193,21 @@ impl World {
         self.restart();
     }
 
+    /// Ends the daemon, if it runs, and starts one whose store of return requests fails as it is planned.
+    pub(crate) fn restart_failing(&mut self, plan: &str) {
+        // It may have ended by its own plan.
+        let _ = self.daemon.child.kill();
+        self.daemon.child.wait().unwrap();
+        self.daemon = Daemon::planned(self.base.path(), &borrowed(&self.flags), std::process::Stdio::inherit(), plan);
+        self.connection = Connection::open(self.daemon.address);
+    }
+
+    /// Waits until the daemon has ended, and starts another one on the same store.
+    pub(crate) fn until_killed(&mut self) {
+        until("the daemon has ended", || self.daemon.child.try_wait().unwrap().map(|_| ()));
+        self.restart();
+    }
+
     fn restart(&mut self) {
         self.daemon = Daemon::start(self.base.path(), &borrowed(&self.flags));
         self.connection = Connection::open(self.daemon.address);

@@ -1,1 +1,60 @@
-//! Nothing yet.
+//! A turn that is not exactly the request's own never completes it.
+
+use serde_json::json;
+
+use super::{all_events, body, ended, events, get, post, sent, submit, submit_with, told, with, world};
+use crate::world::World;
+
+#[test]
+fn scenario_48_what_the_session_says_later_never_takes_the_place_of_what_was_lost() {
+    let mut world = world();
+    let session = world.session();
+    submit(&mut world, &session, "X", "slow 60000");
+    sent(&world, 1);
+    world.kill_everything();
+    let lost = ended(&mut world, "X");
+    assert_eq!(told(&lost), "indeterminate daemon_lost yes");
+    world.load(&session);
+    submit(&mut world, &session, "Y", "hello");
+    assert_eq!(ended(&mut world, "Y")["terminal"]["final_message"], "echo: hello");
+    assert_eq!(get(&mut world, "X")["terminal"], lost["terminal"]);
+    all_events(&mut world, 2);
+}
+
+#[test]
+fn scenario_43_a_process_of_another_life_of_the_daemon_is_another_incarnation() {
+    let mut world = world();
+    let session = world.session();
+    let before = submit(&mut world, &session, "X", "hello");
+    ended(&mut world, "X");
+    world.kill_everything();
+    world.load(&session);
+    let expected = with(body("Y", "hello"), &json!({ "expectedIncarnation": before["incarnation"]["id"] }));
+    let (status, refusal) = post(&mut world, &session, &expected);
+    assert_eq!((status, &refusal["code"]), (409, &json!("stale_incarnation")), "{refusal}");
+    let after = submit(&mut world, &session, "Y", "hello");
+    assert_ne!(after["incarnation"]["id"], before["incarnation"]["id"]);
+    assert_eq!(after["incarnation"]["epoch"], before["incarnation"]["epoch"].as_u64().unwrap() + 1);
+}
+
+#[test]
+fn scenario_53_an_agent_that_still_owes_an_answer_is_replaced_before_a_queued_request_runs() {
+    let mut world = World::journaled(&["--linger-ms", "100", "--settle-grace-ms", "100"]);
+    let session = world.session();
+    let released = json!({ "prompt": [{ "type": "text", "text": "deaf" }], "deadlineMs": 50 }).to_string();
+    let (status, _) = world.call("POST", &format!("/session/{session}/prompt"), &released);
+    assert_eq!(status, 202);
+    crate::world::until("it is released", || {
+        let (status, refusal) = post(&mut world, &session, &body("X", "hello"));
+        (status == 409 && refusal["code"] == "session_tainted").then_some(())
+    });
+    let queued = with(body("Y", "hello"), &json!({ "queue": true }));
+    let (status, refusal) = post(&mut world, &session, &queued);
+    assert_eq!((status, &refusal["code"]), (409, &json!("session_tainted")), "{refusal}");
+    assert_eq!(events(&mut world, 0).len(), 0);
+    // A plain prompt behind it makes the host replace the agent; then the session takes requests again.
+    let prompt = world.prompt(&session, "hello");
+    world.settle(&session, &prompt);
+    submit_with(&mut world, &session, &queued);
+    assert_eq!(ended(&mut world, "Y")["terminal"]["final_message"], "echo: hello");
+}

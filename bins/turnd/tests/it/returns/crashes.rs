@@ -1,1 +1,361 @@
-//! Nothing yet.
+//! What is said of a request after a kill at each step of its way. The daemon ends itself there with signal 9 (the plan in its environment),
+//! another one is started on the same store, and the agents' journal says how often they were asked.
+
+use serde_json::{Value, json};
+
+use super::{
+    all_events, body, cancel, ended, events, get, post, prompts, reached, sent, submit, submit_with, told, with,
+};
+use crate::world::{World, until};
+
+/// A world whose hosts live on for a turn of a second, with a session, whose daemon ends itself by a plan.
+fn doomed(plan: &str) -> (World, String) {
+    let mut world = World::journaled(&["--linger-ms", "5000"]);
+    world.restart_failing(plan);
+    let session = world.session();
+    (world, session)
+}
+
+/// Posts a request to a daemon that does not live to answer, and waits for the next life.
+fn post_and_die(world: &mut World, session: &str, body: &Value) {
+    let path = format!("/session/{session}/return-requests");
+    let answer = world.connect().try_call("POST", &path, &body.to_string());
+    assert_eq!(answer, None, "it was to die before its answer");
+    world.until_killed();
+}
+
+/// What is said of the only request after a daemon was killed at a step of its submission.
+fn after_kill_at(plan: &str, text: &str) -> (World, String, Value) {
+    let (mut world, session) = doomed(plan);
+    post_and_die(&mut world, &session, &body("X", text));
+    let over = ended(&mut world, "X");
+    let (status, again) = post(&mut world, &session, &body("X", text));
+    assert_eq!((status, &again["terminal"]), (200, &over["terminal"]), "what ended is not sent again");
+    assert_eq!(all_events(&mut world, 1)[0], over["terminal"]);
+    (world, session, over)
+}
+
+/// The terminals of a session's ledger: their states and codes.
+fn terminals(world: &World, session: &str) -> Vec<String> {
+    let ledger = world.ledger(session);
+    let lines = ledger.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let ends = lines.filter(|line| line["terminal"].is_string());
+    ends.map(|line| format!("{} {}", line["terminal"].as_str().unwrap(), line["code"].as_str().unwrap_or("-")))
+        .collect()
+}
+
+#[test]
+fn scenario_21_before_the_row_there_is_nothing_and_the_id_is_free() {
+    let (mut world, session) = doomed("before:register=kill");
+    post_and_die(&mut world, &session, &body("X", "hello"));
+    assert_eq!(world.call("GET", "/return-requests/X", "").0, 404);
+    let session = world.session();
+    submit(&mut world, &session, "X", "hello");
+    assert_eq!(told(&ended(&mut world, "X")), "completed - yes");
+    sent(&world, 1);
+}
+
+#[test]
+fn scenario_22_a_row_without_an_admission_was_never_sent() {
+    let (world, _, over) = after_kill_at("after:register=kill", "hello");
+    assert_eq!(told(&over), "indeterminate crash_before_submitted no");
+    assert!(!world.base().join("journal.jsonl").exists() || prompts(&world) == 0);
+}
+
+#[test]
+fn scenario_23_an_admission_without_a_dispatch_was_never_sent_and_the_ledger_says_so() {
+    let (world, session, over) = after_kill_at("before:admitted=kill", "hello");
+    assert_eq!(told(&over), "indeterminate crash_before_submitted no");
+    assert_eq!(prompts(&world), 0);
+    assert_eq!(terminals(&world, &session), ["error never_dispatched"]);
+}
+
+#[test]
+fn scenario_24_behind_the_mark_of_the_dispatch_nobody_knows_whether_bytes_went_out() {
+    let (world, _, over) = after_kill_at("after:dispatched=kill", "hello");
+    assert_eq!(told(&over), "indeterminate crash_in_dispatch maybe");
+    assert_eq!(prompts(&world), 0);
+}
+
+#[test]
+fn scenario_26_a_line_that_was_not_marked_as_sent_is_never_taken_for_completed() {
+    let (mut world, session, over) = after_kill_at("before:written=kill", "hello");
+    assert_eq!(told(&over), "indeterminate crash_in_dispatch maybe");
+    sent(&world, 1);
+    world.load(&session);
+    assert!(world.transcript(&session).contains("echo: hello"), "the agent has run the turn to its end");
+    assert_eq!(told(&get(&mut world, "X")), "indeterminate crash_in_dispatch maybe");
+}
+
+#[test]
+fn scenario_27_a_caller_that_lost_the_answer_finds_the_receipt() {
+    let (mut world, session) = doomed("after:written=kill");
+    post_and_die(&mut world, &session, &body("X", "slow 300"));
+    let (status, again) = post(&mut world, &session, &body("X", "slow 300"));
+    assert_eq!((status, &again["replayed"], &again["input_written"]), (200, &json!(true), &json!("yes")), "{again}");
+    let over = ended(&mut world, "X");
+    assert_eq!((told(&over).as_str(), &over["terminal"]["evidence"]), ("completed - yes", &json!("transcript_exact")));
+    sent(&world, 1);
+}
+
+#[test]
+fn scenario_28_when_daemon_host_and_agent_die_in_the_turn_nothing_is_known() {
+    let mut world = super::world();
+    let session = world.session();
+    submit(&mut world, &session, "X", "slow 60000");
+    sent(&world, 1);
+    world.kill_everything();
+    let over = ended(&mut world, "X");
+    assert_eq!(told(&over), "indeterminate daemon_lost yes");
+    assert_eq!(over["detail"], "turn_interrupted");
+    sent(&world, 1);
+}
+
+#[test]
+fn scenarios_29_30_a_host_that_outlived_the_daemon_records_the_turn_and_is_waited_for() {
+    let mut world = World::journaled(&["--linger-ms", "10000"]);
+    let session = world.session();
+    submit(&mut world, &session, "X", "slow 1500");
+    world.kill_daemon();
+    let meanwhile = get(&mut world, "X");
+    assert_eq!((&meanwhile["reply_pending"], &meanwhile["waiting_on"]), (&json!(true), &json!("recovery")));
+    // A load of the session waits for the same, so that nothing else writes before it is decided.
+    world.load(&session);
+    let over = get(&mut world, "X");
+    assert_eq!((told(&over).as_str(), &over["terminal"]["evidence"]), ("completed - yes", &json!("transcript_exact")));
+    let turn = world.get(&format!("/session/{session}/turns/{}", over["prompt_id"].as_str().unwrap()));
+    assert_eq!(over["terminal"]["final_message"], turn["resultText"]);
+    all_events(&mut world, 1);
+    sent(&world, 1);
+}
+
+#[test]
+fn scenario_30_a_turn_whose_record_was_written_before_its_outcome_was_seen_is_completed_from_it() {
+    let (mut world, session) = doomed("before:stage=kill");
+    submit(&mut world, &session, "X", "slow 100");
+    world.until_killed();
+    let over = ended(&mut world, "X");
+    assert_eq!((told(&over).as_str(), &over["terminal"]["evidence"]), ("completed - yes", &json!("transcript_exact")));
+    sent(&world, 1);
+}
+
+#[test]
+fn scenario_33_a_staged_outcome_is_rolled_forward_to_ledger_and_request() {
+    let (mut world, session) = doomed("after:stage=kill");
+    submit(&mut world, &session, "X", "slow 100");
+    world.until_killed();
+    let over = ended(&mut world, "X");
+    assert_eq!((told(&over).as_str(), &over["terminal"]["evidence"]), ("completed - yes", &json!("rpc_response")));
+    assert!(over["terminal"]["final_message"].as_str().unwrap().ends_with("done"), "{over}");
+    assert_eq!(terminals(&world, &session), ["completed -"]);
+    all_events(&mut world, 1);
+    sent(&world, 1);
+}
+
+#[test]
+fn scenario_34_an_end_that_is_on_the_ledger_already_is_rolled_forward_with_the_same_text() {
+    let (mut world, session) = doomed("before:terminal=kill");
+    submit(&mut world, &session, "X", "slow 100");
+    world.until_killed();
+    let over = ended(&mut world, "X");
+    assert_eq!((told(&over).as_str(), &over["terminal"]["evidence"]), ("completed - yes", &json!("rpc_response")));
+    assert_eq!(terminals(&world, &session), ["completed -"]);
+    all_events(&mut world, 1);
+    sent(&world, 1);
+}
+
+#[test]
+fn scenario_36_an_event_that_nobody_was_told_of_is_there_once_under_its_number() {
+    let (mut world, session) = doomed("after:terminal=kill");
+    submit(&mut world, &session, "X", "slow 100");
+    world.until_killed();
+    let event = all_events(&mut world, 1).remove(0);
+    assert_eq!(told(&event), "completed - yes");
+    world.kill_daemon();
+    assert_eq!(events(&mut world, 0), [event]);
+    assert_eq!(events(&mut world, 1), Vec::<Value>::new());
+}
+
+#[test]
+fn scenario_37_a_recovery_that_is_killed_comes_to_the_same_end() {
+    for plan in ["before:recovered=kill", "after:recovered=kill"] {
+        let (mut world, session) = doomed("");
+        submit(&mut world, &session, "X", "slow 60000");
+        let other = world.session();
+        world.prompt(&other, "hang");
+        submit_with(&mut world, &other, &with(body("Y", "hello"), &json!({ "queue": true })));
+        world.kill_everything();
+        world.restart_failing(plan);
+        world.until_killed();
+        assert_eq!(told(&ended(&mut world, "X")), "indeterminate daemon_lost yes", "{plan}");
+        assert_eq!(told(&ended(&mut world, "Y")), "indeterminate crash_before_submitted no", "{plan}");
+        let numbered = all_events(&mut world, 2);
+        world.kill_everything();
+        assert_eq!(all_events(&mut world, 2), numbered, "{plan}");
+    }
+}
+
+#[test]
+fn scenario_38_a_cancel_that_is_killed_has_happened_or_has_not() {
+    for (plan, expected) in
+        [("before:cancel=kill", "completed - yes"), ("after:cancel=kill", "cancelled client_cancel yes")]
+    {
+        let (mut world, session) = doomed(plan);
+        submit(&mut world, &session, "X", "slow 500");
+        assert_eq!(world.connect().try_call("POST", "/return-requests/X/cancel", "{}"), None, "{plan}");
+        world.until_killed();
+        let over = ended(&mut world, "X");
+        assert_eq!(told(&over), expected, "{plan}");
+        assert_eq!(all_events(&mut world, 1)[0], over["terminal"], "{plan}");
+        assert_eq!(cancel(&mut world, "X", &json!({}))["terminal"], over["terminal"], "{plan}");
+    }
+}
+
+#[test]
+fn scenario_41_lives_that_end_anywhere_under_load_send_each_prompt_once_and_end_each_request() {
+    let mut world = World::journaled(&["--linger-ms", "2000"]);
+    let mut number = 0;
+    for life in 0..10 {
+        // Each life ends itself at another commit of another step.
+        let steps = ["register", "admitted", "dispatched", "written", "bound", "stage", "terminal", "incarnation"];
+        let (step, time) = (steps[life % steps.len()], 2 + life * 3);
+        let side = if life % 2 == 0 { "before" } else { "after" };
+        world.restart_failing(&format!("{side}:{step}=kill@{time}"));
+        let mut sessions = Vec::new();
+        'life: for _ in 0..40 {
+            if sessions.len() < 3 {
+                let made = world.connect().try_call("POST", "/session", r#"{"sessionScope":"thread"}"#);
+                let Some((200, made)) = made else { break 'life };
+                let made: Value = serde_json::from_str(&made).unwrap();
+                sessions.push(made["sessionId"].as_str().unwrap().to_owned());
+            }
+            let session = &sessions[number % sessions.len()];
+            let path = format!("/session/{session}/return-requests");
+            let request = with(body(&format!("X{number}"), "hello"), &json!({ "queue": true }));
+            number += 1;
+            if world.connect().try_call("POST", &path, &request.to_string()).is_none() {
+                break 'life;
+            }
+        }
+    }
+    world.restart_failing("");
+    let open = || "/return-requests?limit=1000".to_owned();
+    let all = until("every request has ended", || {
+        let all = world.get(&open())["requests"].as_array().unwrap().clone();
+        all.iter().all(|one| one["reply_pending"] == false).then_some(all)
+    });
+    assert!(all.len() > 100, "{} of {number}", all.len());
+    all_events(&mut world, all.len());
+    let journal: Vec<String> = world
+        .journal()
+        .iter()
+        .filter(|line| line["heard"]["method"] == "session/prompt")
+        .map(Value::to_string)
+        .collect();
+    for request in &all {
+        let prompt = request["prompt_id"].as_str().unwrap();
+        let heard = journal.iter().filter(|line| line.contains(prompt)).count();
+        let most = usize::from(request["input_written"] != "no");
+        assert!(heard <= most, "{heard} {request}");
+        assert!(heard == 1 || request["state"] != "completed", "{request}");
+    }
+}
+
+#[test]
+fn scenario_63_what_ended_before_its_deadline_is_completed_and_what_ended_behind_it_is_not() {
+    for (timeout_ms, expected) in [(60_000, "completed - yes"), (700, "timed_out deadline yes")] {
+        let mut world = World::journaled(&["--linger-ms", "10000"]);
+        let session = world.session();
+        submit_with(&mut world, &session, &with(body("X", "slow 1500"), &json!({ "timeoutMs": timeout_ms })));
+        world.kill_daemon();
+        let over = ended(&mut world, "X");
+        assert_eq!(told(&over), expected);
+        assert_eq!(over["late_outcome"]["state"] == "completed", over["state"] == "timed_out", "{over}");
+        all_events(&mut world, 1);
+    }
+}
+
+#[test]
+fn scenario_80_an_outcome_that_found_no_room_before_a_kill_is_read_from_the_transcript() {
+    let mut world = World::journaled(&["--linger-ms", "5000"]);
+    world.restart_failing("before:stage=full; before:terminal=full");
+    let session = world.session();
+    submit(&mut world, &session, "X", "slow 100");
+    let prompt = get(&mut world, "X")["prompt_id"].as_str().unwrap().to_owned();
+    assert_eq!(world.settle(&session, &prompt)["state"], "completed", "the prompt itself is not held back for long");
+    assert_eq!(get(&mut world, "X")["reply_pending"], true);
+    world.kill_everything();
+    let over = ended(&mut world, "X");
+    assert_eq!((told(&over).as_str(), &over["terminal"]["evidence"]), ("completed - yes", &json!("transcript_exact")));
+    sent(&world, 1);
+}
+
+#[test]
+fn scenario_78_a_full_disk_takes_no_request_and_sends_nothing_while_plain_prompts_go_on() {
+    let mut world = World::journaled(&["--linger-ms", "100"]);
+    world.restart_failing("before:register=full");
+    let session = world.session();
+    let (status, refusal) = post(&mut world, &session, &body("X", "hello"));
+    assert_eq!((status, &refusal["code"], &refusal["input_written"]), (507, &json!("storage_full"), &json!("no")));
+    let prompt = world.prompt(&session, "hello");
+    assert_eq!(world.settle(&session, &prompt)["state"], "completed");
+    sent(&world, 1);
+}
+
+#[test]
+fn scenario_79_an_outcome_waits_for_room_and_appears_once() {
+    let mut world = World::journaled(&["--linger-ms", "100"]);
+    world.restart_failing("before:stage=full*2; before:terminal=full*4");
+    let session = world.session();
+    submit(&mut world, &session, "X", "slow 100");
+    assert_eq!(told(&reached(&mut world, "X", "completed")), "completed - yes");
+    all_events(&mut world, 1);
+    sent(&world, 1);
+}
+
+#[test]
+fn scenario_81_a_store_that_is_busy_says_so_and_a_dispatch_that_is_not_on_record_sends_nothing() {
+    let mut world = World::journaled(&["--linger-ms", "100"]);
+    world.restart_failing("before:register=busy*1; before:dispatched=busy*1");
+    let session = world.session();
+    for code in ["register", "dispatched"] {
+        let (status, refusal) = post(&mut world, &session, &body("X", "hello"));
+        assert_eq!(
+            (status, &refusal["code"], &refusal["input_written"]),
+            (503, &json!("store_busy"), &json!("no")),
+            "{code}"
+        );
+    }
+    until("the row is gone", || (world.call("GET", "/return-requests/X", "").0 == 404).then_some(()));
+    submit(&mut world, &session, "X", "hello");
+    assert_eq!(told(&ended(&mut world, "X")), "completed - yes");
+    sent(&world, 1);
+}
+
+#[test]
+fn scenario_82_a_store_that_is_damaged_is_put_aside_and_the_daemon_serves_without_it() {
+    let mut world = World::journaled(&["--linger-ms", "100"]);
+    let session = world.session();
+    submit(&mut world, &session, "X", "hello");
+    ended(&mut world, "X");
+    assert_eq!(world.terminate(), Some(0));
+    let folder = crate::world::chats(&world).with_file_name("turnd-requests");
+    let file = folder.join("requests.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    for byte in bytes.iter_mut().skip(4096).step_by(7) {
+        *byte ^= 0x5a;
+    }
+    std::fs::write(&file, bytes).unwrap();
+    for _ in 0..2 {
+        world.start_again();
+        let session = world.session();
+        let (status, refusal) = post(&mut world, &session, &body("Y", "hello"));
+        assert_eq!((status, &refusal["code"], &refusal["input_written"]), (503, &json!("store_corrupt"), &json!("no")));
+        assert_eq!(world.call("GET", "/return-requests/X", "").0, 503);
+        assert!(!file.exists(), "no empty store is made");
+        let prompt = world.prompt(&session, "hello");
+        assert_eq!(world.settle(&session, &prompt)["state"], "completed");
+        assert_eq!(world.terminate(), Some(0));
+    }
+    world.start_again();
+}

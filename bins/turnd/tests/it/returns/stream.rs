@@ -1,1 +1,255 @@
-//! Nothing yet.
+//! The terminal stream as readers get it: pages, lines and events, each complete and in order, and never a silent gap.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{all_events, ended, events, submit, world};
+use crate::world::{World, until};
+
+/// No stream stays silent for so long.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// An open stream, whose lines are read as they come.
+struct Reader {
+    lines: Box<dyn Iterator<Item = String>>,
+}
+
+impl Reader {
+    fn open(world: &World, query: &str, accept: &str, headers: &str) -> Self {
+        let address = world.address();
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(SILENCE_MAX)).unwrap();
+        let request = format!(
+            "GET /return-requests/events?{query} HTTP/1.1\r\nhost: {address}\r\naccept: {accept}\r\n{headers}connection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+        let status = lines.next().unwrap();
+        assert!(status.contains(" 200 "), "{status}");
+        Self { lines: Box::new(lines) }
+    }
+
+    fn lines(world: &World, query: &str) -> Self {
+        Self::open(world, query, "application/x-ndjson", "")
+    }
+
+    /// The next event; none when the stream has ended. What stands between them are sizes of chunks and signs of life.
+    fn next(&mut self) -> Option<Value> {
+        let line = self.lines.find(|line| line.starts_with('{'))?;
+        Some(serde_json::from_str(&line).unwrap())
+    }
+
+    fn take(&mut self, count: usize) -> Vec<Value> {
+        (0..count).map(|_| self.next().unwrap()).collect()
+    }
+}
+
+/// So many requests that have completed, one after the other.
+fn completed(world: &mut World, session: &str, ids: std::ops::Range<usize>) {
+    for id in ids {
+        submit(world, session, &format!("X{id}"), "hello");
+        ended(world, &format!("X{id}"));
+    }
+}
+
+fn numbers(events: &[Value]) -> Vec<u64> {
+    events.iter().map(|event| event["terminal_event_sequence"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn scenarios_65_66_once_gives_all_that_there_is_and_ends() {
+    let mut world = world();
+    assert_eq!(Reader::lines(&world, "once=true&after=0").next(), None);
+    let session = world.session();
+    completed(&mut world, &session, 0..120);
+    let mut reader = Reader::lines(&world, "once=true&after=0");
+    assert_eq!(numbers(&reader.take(120)), (1..=120).collect::<Vec<_>>());
+    assert_eq!(reader.next(), None);
+}
+
+#[test]
+fn scenario_67_a_watcher_gets_one_line_for_each_end_with_the_bytes_of_the_receipt() {
+    let mut world = world();
+    let session = world.session();
+    let mut watcher = Reader::lines(&world, "after=0");
+    for id in ["A", "B"] {
+        submit(&mut world, &session, id, "hello");
+        let event = watcher.next().unwrap();
+        let (_, receipt) = world.connect().try_call("GET", &format!("/return-requests/{id}"), "").unwrap();
+        assert!(
+            receipt.ends_with(&format!("\"terminal\":{event}}}")) || receipt.contains(&event["cursor"].to_string())
+        );
+        assert_eq!(serde_json::from_str::<Value>(&receipt).unwrap()["terminal"], event);
+    }
+}
+
+#[test]
+fn scenario_68_an_end_between_a_read_and_a_wait_is_not_missed() {
+    let mut world = world();
+    let session = world.session();
+    let mut watcher = Reader::lines(&world, "after=0");
+    completed(&mut world, &session, 0..200);
+    assert_eq!(numbers(&watcher.take(200)), (1..=200).collect::<Vec<_>>());
+}
+
+#[test]
+fn scenario_69_watchers_at_different_places_are_each_complete() {
+    let mut world = world();
+    let session = world.session();
+    completed(&mut world, &session, 0..10);
+    let mut watchers = [0, 4, 10].map(|after| (after, Reader::lines(&world, &format!("after={after}"))));
+    completed(&mut world, &session, 10..20);
+    for (after, watcher) in &mut watchers {
+        assert_eq!(numbers(&watcher.take(20 - *after)), (*after as u64 + 1..=20).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn scenario_72_a_place_that_is_not_in_the_stream_is_refused_with_its_reason() {
+    let mut world = world();
+    let session = world.session();
+    completed(&mut world, &session, 0..2);
+    let cursor = events(&mut world, 0)[0]["cursor"].as_str().unwrap().to_owned();
+    let page = world.get(&format!("/return-requests/events?cursor={cursor}"));
+    assert_eq!(numbers(page["events"].as_array().unwrap()), [2]);
+    let foreign = cursor.replacen(&cursor[3..11], "00000000", 1);
+    let (start, _) = cursor.rsplit_once('.').unwrap();
+    let diverged = format!("{start}.0000000000000000");
+    for (place, status, code) in [
+        ("after=3".to_owned(), 409, "cursor_ahead"),
+        (format!("cursor={foreign}"), 409, "stream_changed"),
+        (format!("cursor={diverged}"), 409, "stream_diverged"),
+        ("cursor=x".to_owned(), 400, "invalid_cursor"),
+        ("after=-1".to_owned(), 400, "invalid_cursor"),
+        ("limit=1001".to_owned(), 400, "invalid_limit"),
+        ("wait_ms=30001".to_owned(), 400, "invalid_wait_ms"),
+    ] {
+        let (answered, refusal) = world.call("GET", &format!("/return-requests/events?{place}"), "");
+        assert_eq!((answered, &refusal["code"]), (status, &json!(code)), "{place}");
+    }
+    let headers = "accept: application/x-ndjson\r\n";
+    let refused = world.connect().try_call_with("GET", "/return-requests/events?after=3&once=1", headers, "");
+    assert_eq!(refused.unwrap().0, 409, "a stream is refused before it begins");
+}
+
+#[test]
+fn scenario_74_a_browser_goes_on_behind_the_last_event_that_it_has_seen() {
+    let mut world = world();
+    let session = world.session();
+    completed(&mut world, &session, 0..5);
+    let (mut seen, mut last) = (Vec::new(), String::new());
+    // The connection is cut behind each event.
+    while seen.len() < 5 {
+        let headers = if last.is_empty() { String::new() } else { format!("last-event-id: {last}\r\n") };
+        let mut reader = Reader::open(&world, "", "text/event-stream", &headers);
+        let id = reader.lines.find_map(|line| line.strip_prefix("id: ").map(str::to_owned)).unwrap();
+        assert_eq!(reader.lines.next().unwrap(), "event: terminal");
+        let event: Value = serde_json::from_str(reader.lines.next().unwrap().strip_prefix("data: ").unwrap()).unwrap();
+        assert_eq!(event["cursor"], id);
+        (last, seen) = (id, [seen, vec![event]].concat());
+    }
+    assert_eq!(numbers(&seen), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn scenario_75_a_filter_leaves_numbers_out_and_says_where_to_go_on() {
+    let mut world = world();
+    let (one, two) = (world.session(), world.session());
+    for (id, session) in [("A", &one), ("B", &two), ("C", &one), ("D", &two), ("E", &two)] {
+        submit(&mut world, session, id, "hello");
+        ended(&mut world, id);
+    }
+    let page = world.get(&format!("/return-requests/events?session={one}"));
+    assert_eq!(numbers(page["events"].as_array().unwrap()), [1, 3]);
+    assert_eq!((&page["next_after"], &page["head"]), (&json!(5), &json!(5)));
+    let page = world.get("/return-requests/events?state=aborted");
+    assert_eq!((&page["events"], &page["next_after"]), (&json!([]), &json!(5)));
+    let mut reader = Reader::lines(&world, &format!("once=1&session={two}"));
+    assert_eq!(numbers(&reader.take(3)), [2, 4, 5]);
+    assert_eq!(reader.next(), None);
+}
+
+#[test]
+fn scenario_76_a_named_consumer_only_moves_forward_and_never_ahead() {
+    let mut world = world();
+    let session = world.session();
+    completed(&mut world, &session, 0..3);
+    let put = |world: &mut World, body: Value| world.call("PUT", "/return-requests/consumers/mine", &body.to_string());
+    let (status, consumer) = put(&mut world, json!({ "acked": 2, "protect": true }));
+    assert_eq!((status, &consumer["acked"], &consumer["protect"]), (200, &json!(2), &json!(true)));
+    assert_eq!(put(&mut world, json!({ "acked": 1 })).1["acked"], 2);
+    let (status, refusal) = put(&mut world, json!({ "acked": 8 }));
+    assert_eq!((status, &refusal["code"], &refusal["head"]), (409, &json!("cursor_ahead"), &json!(3)));
+    assert_eq!(put(&mut world, json!({})).1["acked"], 2);
+    for (body, code) in [(json!({ "acked": -1 }), "invalid_acked"), (json!({ "protect": 1 }), "invalid_protect")] {
+        let (status, refusal) = put(&mut world, body);
+        assert_eq!((status, &refusal["code"]), (400, &json!(code)));
+    }
+    let (status, refusal) = world.call("PUT", "/return-requests/consumers/a%20b", "{}");
+    assert_eq!((status, &refusal["code"]), (400, &json!("invalid_consumer")));
+}
+
+#[test]
+fn scenario_70_a_watcher_that_stops_reading_holds_nobody_up_and_loses_nothing() {
+    let mut world = world();
+    let session = world.session();
+    let mut stalled = Reader::lines(&world, "after=0");
+    let mut watcher = Reader::lines(&world, "after=0");
+    // Each event carries 200 kB, so that those of a stalled socket do not fit into its buffers.
+    for id in 0..40 {
+        submit(&mut world, &session, &format!("X{id}"), "long 200000");
+        assert_eq!(ended(&mut world, &format!("X{id}"))["state"], "completed");
+        assert_eq!(numbers(&watcher.take(1)), [id + 1]);
+    }
+    assert_eq!(numbers(&stalled.take(40)), (1..=40).collect::<Vec<_>>(), "it read on within its time");
+}
+
+#[test]
+fn scenario_71_the_stream_goes_on_over_a_restart_under_its_name_and_its_numbers() {
+    let mut world = world();
+    let session = world.session();
+    completed(&mut world, &session, 0..2);
+    let before = world.get("/return-requests/stream");
+    let cursor = before["head_cursor"].as_str().unwrap().to_owned();
+    world.kill_daemon();
+    let after = world.get("/return-requests/stream");
+    assert_eq!((&after["stream_id"], &after["head"]), (&before["stream_id"], &json!(2)));
+    assert_eq!((&after["oldest"], &after["degraded"], &after["draining"]), (&json!(1), &json!(null), &json!(false)));
+    let session = world.session();
+    submit(&mut world, &session, "Y", "hello");
+    ended(&mut world, "Y");
+    let page = world.get(&format!("/return-requests/events?cursor={cursor}"));
+    assert_eq!(numbers(page["events"].as_array().unwrap()), [3]);
+    all_events(&mut world, 3);
+}
+
+#[test]
+fn a_page_waits_for_its_first_event() {
+    let mut world = world();
+    let session = world.session();
+    submit(&mut world, &session, "X", "slow 300");
+    let page = world.get("/return-requests/events?after=0&wait_ms=30000");
+    assert_eq!(numbers(page["events"].as_array().unwrap()), [1]);
+    let page = world.get("/return-requests/events?after=1&wait_ms=50");
+    assert_eq!((&page["events"], &page["next_after"]), (&json!([]), &json!(1)));
+    let over = world.get("/return-requests/X?wait_ms=30000");
+    assert_eq!(over["state"], "completed");
+}
+
+#[test]
+fn there_are_two_hundred_and_fifty_six_readers_at_most() {
+    let world = World::journaled(&["--linger-ms", "100", "--max-connections", "300"]);
+    let readers: Vec<_> = (0..256).map(|_| Reader::lines(&world, "after=0")).collect();
+    let headers = "accept: application/x-ndjson\r\n";
+    let (status, refusal) = world.connect().try_call_with("GET", "/return-requests/events", headers, "").unwrap();
+    assert!(status == 503 && refusal.contains("subscriber_limit_exceeded"), "{refusal}");
+    drop(readers);
+    until("there is room again", || {
+        let headers = "accept: application/x-ndjson\r\n";
+        let (status, _) = world.connect().try_call_with("GET", "/return-requests/events?once=1", headers, "")?;
+        (status == 200).then_some(())
+    });
+}

@@ -62,7 +62,7 @@ impl Tier {
             _ if method == Method::OPTIONS || reads && matches!(route, "/health" | "/acp") => None,
             Some("events") if reads => None,
             Some("heartbeat") if method == Method::POST => None,
-            Some("prompt") if method == Method::POST => Some(Self::Prompt),
+            Some("prompt" | "return-requests") if method == Method::POST => Some(Self::Prompt),
             _ => Some(if reads { Self::Read } else { Self::Mutation }),
         }
     }

@@ -7,6 +7,7 @@
 mod deadline;
 mod evidence;
 mod final_text;
+pub(crate) mod housekeeping;
 mod incarnation;
 mod recovery;
 pub(crate) mod refusal;

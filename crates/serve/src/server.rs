@@ -24,7 +24,7 @@ use crate::layout::Layout;
 use crate::limits::{ACCEPT_BACKOFF_MS, DRAIN_MS, HELD_RETRY_MS, STORE_LOOK_MS, STORE_LOOKS};
 use crate::options::ServeOptions;
 use crate::reaper;
-use crate::returns::Returns;
+use crate::returns::{Returns, housekeeping};
 use crate::tasks::spawn;
 
 /// What a connection hears that is one too many.
@@ -102,6 +102,7 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { listener, daemon, permits, unfinished, _stores } = self;
         spawn(Arc::clone(&daemon.returns).recover(unfinished));
+        spawn(housekeeping::keep(Arc::downgrade(&daemon.returns)));
         let mut retry = interval(Duration::from_millis(HELD_RETRY_MS));
         retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let idleness = daemon.options.idleness;

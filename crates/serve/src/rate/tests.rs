@@ -54,6 +54,8 @@ fn requests_are_counted_as_what_they_are() {
     for (line, tier) in [
         ("POST /session/a/prompt", "prompt"),
         ("POST /session/a/prompt/", "prompt"),
+        ("POST /session/a/return-requests", "prompt"),
+        ("POST /return-requests/a/cancel", "mutation"),
         ("POST /session", "mutation"),
         ("DELETE /session/a", "mutation"),
         ("POST /session/a/cancel", "mutation"),

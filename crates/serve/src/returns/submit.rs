@@ -302,3 +302,6 @@ fn not_admitted(session: &str, error: AdmitError) -> Refusal {
         error => refusal::unsent(admission::refused(session, error)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -86,6 +86,10 @@ pub(crate) enum Echoed {
 impl Entry {
     /// The entry of a row that was just written.
     pub(crate) fn new(request: &Request, session: &Session, texts: [u8; 32]) -> Self {
+        Self::of(request, (session.epoch().to_owned(), session.rewinds()), texts)
+    }
+
+    fn of(request: &Request, (life, rewinds): (String, u64), texts: [u8; 32]) -> Self {
         let (registration, options) = (&request.registration, &request.registration.options);
         Self {
             request_id: registration.request_id.clone(),
@@ -94,8 +98,8 @@ impl Entry {
             queue: options.queue,
             cancel_on_timeout: options.cancel_on_timeout,
             expected_incarnation: options.expected_incarnation.clone(),
-            life: session.epoch().to_owned(),
-            rewinds: session.rewinds(),
+            life,
+            rewinds,
             texts,
             standing: watch::Sender::new(Standing { state: request.state, phase: request.phase, refused: None }),
             live: Mutex::default(),
@@ -232,10 +236,12 @@ impl Tracked {
         tables.by_request.remove(&entry.request_id);
     }
 
-    /// Notes that the prompt of one has ended. It is found by its prompt for a while.
+    /// Notes that the prompt of one has ended, and that the store knows how. It is found by its prompt for a while.
     pub(crate) fn end(&self, entry: &Arc<Entry>) {
         let mut tables = lock(&self.tables);
-        tables.by_request.remove(&entry.request_id);
+        if tables.by_request.remove(&entry.request_id).is_none() {
+            return;
+        }
         tables.ended.push_back(Arc::clone(entry));
         if tables.ended.len() > RETURNS_ENDED_MAX
             && let Some(oldest) = tables.ended.pop_front()
@@ -249,7 +255,7 @@ impl Tracked {
         lock(&self.tables).by_prompt.get(prompt_id).cloned()
     }
 
-    /// The one of an id, unless its prompt has ended.
+    /// The one of an id, unless its prompt has ended and the store knows how.
     pub(crate) fn of_request(&self, request_id: &RequestId) -> Option<Arc<Entry>> {
         lock(&self.tables).by_request.get(request_id).cloned()
     }
@@ -274,5 +280,73 @@ impl Tracked {
     /// All whose prompts have not ended.
     pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
         lock(&self.tables).by_request.values().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use request::{Baseline, Hash, Options, Registration};
+
+    use super::*;
+
+    fn entry(prompt: &str) -> Entry {
+        let request = Request::new(Registration {
+            request_id: RequestId::parse(prompt).unwrap(),
+            owner: "o".into(),
+            input_hash: Hash([0; 32]),
+            hash_version: 1,
+            session_id: "s".into(),
+            incarnation_id: None,
+            prompt_id: prompt.into(),
+            options: Options::default(),
+            timeout_ms: 0,
+            deadline_at: None,
+            prompt_hash: Hash([0; 32]),
+            prompt_bytes: 0,
+            baseline: Baseline::default(),
+            created_at: 1,
+        });
+        Entry::of(&request, ("life".into(), 0), Sha256::digest("one two").into())
+    }
+
+    #[test]
+    fn scenario_46_an_echo_is_what_was_asked_or_it_is_not_whatever_its_pieces_are() {
+        let echoed = |pieces: &[(Option<&str>, &str)]| {
+            let entry = entry("p");
+            let heard = pieces.iter().map(|(id, text)| entry.hear_echo(*id, text)).last();
+            heard.unwrap_or_else(|| entry.echoed())
+        };
+        assert_eq!(echoed(&[]), Echoed::Unknown);
+        assert_eq!(echoed(&[(None, "one two")]), Echoed::Agrees);
+        assert_eq!(echoed(&[(Some("m"), "one"), (Some("m"), " two")]), Echoed::Agrees);
+        assert_eq!(echoed(&[(Some("m"), "one")]), Echoed::Differs);
+        assert_eq!(echoed(&[(None, "one two ")]), Echoed::Differs);
+        assert_eq!(echoed(&[(Some("m"), "one two"), (Some("n"), "")]), Echoed::Several);
+        assert_eq!(echoed(&[(None, "x"); bridge::limits::HEARD_USER_MESSAGES_MAX]), Echoed::Unknown);
+    }
+
+    #[test]
+    fn an_entry_is_found_by_its_prompt_for_a_while_after_its_end() {
+        let tracked = Tracked::default();
+        let entries: Vec<_> = (0..=RETURNS_ENDED_MAX).map(|number| Arc::new(entry(&format!("p{number}")))).collect();
+        entries.iter().for_each(|entry| tracked.insert(entry));
+        assert_eq!(tracked.open("s"), (entries.len(), entries.len()));
+        assert_eq!(tracked.open("t"), (entries.len(), 0));
+        for entry in &entries {
+            tracked.end(entry);
+            tracked.end(entry);
+        }
+        assert_eq!(tracked.open("s"), (0, 0));
+        assert!(tracked.of_prompt("p0").is_none(), "the first has made room");
+        assert!(tracked.of_prompt("p1").is_some() && tracked.of_request(&entries[1].request_id).is_none());
+    }
+
+    #[test]
+    fn the_first_word_on_why_there_is_no_request_stands() {
+        let entry = entry("p");
+        entry.refuse(Refusal::internal());
+        entry.refuse(Refusal::archiving("s"));
+        assert_eq!(entry.standing().refused, Some(Refusal::internal()));
+        assert!(entry.standing().is_over());
     }
 }

@@ -78,14 +78,15 @@ impl Witness for Eyewitness {
 
     fn ended(&self, session: &str, prompt: &str, ending: Ended<'_>) {
         let Some(entry) = self.0.tracked.of_prompt(prompt) else { return };
-        self.0.tracked.end(&entry);
         let (terminal, input_written, text) = (ending.terminal, ending.input_written, ending.text);
         let settling = Settling { terminal, input_written, text, heard: ending.heard, incarnation: ending.incarnation };
         match input_of(ending.cause, terminal, input_written) {
-            Ending::Nothing => {}
+            Ending::Nothing => self.0.tracked.end(&entry),
             // Its own end took it out of the queue.
-            Ending::Fact(_) if ending.cause == Cause::TakenBack && entry.standing().is_over() => {}
-            Ending::Fact(input) => self.0.tell_of(&entry, input),
+            Ending::Fact(_) if ending.cause == Cause::TakenBack && entry.standing().is_over() => {
+                self.0.tracked.end(&entry)
+            }
+            Ending::Fact(input) => self.0.finish(&entry, input),
             Ending::Answer => self.0.settle(session, &entry, Answer::new(settling)),
         }
     }
@@ -217,6 +218,12 @@ impl Returns {
         self.apply(entry, input, |_| ());
     }
 
+    /// The same, of the last fact about a prompt. Whoever waits for the end finds the request until the store has said it.
+    fn finish(self: &Arc<Self>, entry: &Arc<Entry>, input: Input) {
+        let (returns, ended) = (Arc::clone(self), Arc::clone(entry));
+        self.apply(entry, input, move |_| returns.tracked.end(&ended));
+    }
+
     /// The same, and `then` hears what came of it, on the store's own thread.
     pub(crate) fn apply(
         &self,
@@ -310,10 +317,10 @@ impl Returns {
     fn settle(self: &Arc<Self>, session: &str, entry: &Arc<Entry>, answer: Answer) {
         if let Some(fact) = self.contradiction(entry, &answer) {
             let written = written(answer.input_written);
-            return self.tell_of(entry, Input::Mismatch { fact, written });
+            return self.finish(entry, Input::Mismatch { fact, written });
         }
         if let Some(outcome) = answer.outcome() {
-            return self.tell_of(entry, Input::Settled(outcome));
+            return self.finish(entry, Input::Settled(outcome));
         }
         let (returns, session, entry) = (Arc::clone(self), session.to_owned(), Arc::clone(entry));
         self.spawn(async move {
@@ -321,7 +328,7 @@ impl Returns {
                 Some(outcome) => Input::Settled(outcome),
                 None => Input::Recovered(Recovered::FinalTextUnavailable),
             };
-            returns.tell_of(&entry, input);
+            returns.finish(&entry, input);
         });
     }
 

@@ -1,0 +1,71 @@
+use std::sync::Arc;
+
+use bridge::AdmitError;
+use request::store::List;
+
+use super::*;
+
+fn submission(session_id: &str) -> Submission {
+    let blocks = r#"[{"type":"text","text":"hello"}]"#;
+    Submission {
+        request_id: RequestId::parse("X").unwrap(),
+        is_named: true,
+        session_id: session_id.to_owned(),
+        client: None,
+        content: Content {
+            blocks: blocks.to_owned(),
+            text: "hello".to_owned(),
+            prompt_id: None,
+            deadline_ms: None,
+            run_deadline_ms: None,
+            retry: false,
+            extra: None,
+        },
+        canonical: Canonical::of(blocks).unwrap(),
+        options: Options::default(),
+        timeout_ms: 0,
+    }
+}
+
+#[tokio::test]
+async fn scenario_20_a_daemon_that_stops_takes_nothing_and_sends_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (returns, open) = Returns::open(folder.path().join("requests"), Arc::default()).await;
+    assert!(open.is_empty());
+    let refusal = returns.submit(submission("s")).await.err().unwrap();
+    assert_eq!(refusal.code, "session_not_found");
+    returns.drain();
+    let refusal = returns.submit(submission("s")).await.err().unwrap();
+    assert_eq!((refusal.status.as_u16(), &*refusal.code), (503, "draining"));
+    assert!(refusal.fields.contains(&("input_written", "no".into())), "{refusal:?}");
+    let listed = returns.read(|store| store.list(&List { limit: 10, ..List::default() })).await.unwrap();
+    assert!(listed.requests.is_empty());
+    returns.close().await;
+}
+
+#[tokio::test]
+async fn of_a_store_that_is_closed_nothing_is_said_but_that_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (returns, _) = Returns::open(folder.path().join("requests"), Arc::default()).await;
+    returns.close().await;
+    let (other, _) = Returns::open(folder.path().join("requests"), Arc::default()).await;
+    assert!(other.store().is_ok(), "it was let go");
+    let (third, _) = Returns::open(folder.path().join("requests"), Arc::default()).await;
+    let refusal = third.submit(submission("s")).await.err().unwrap();
+    assert_eq!((refusal.status.as_u16(), &*refusal.code), (503, "store_unavailable"), "another one has it");
+}
+
+#[test]
+fn what_the_bridge_does_not_admit_was_not_sent() {
+    for (error, status, code) in [
+        (AdmitError::Busy, 409, "busy"),
+        (AdmitError::QueueFull { limit: 5, pending: 5 }, 429, "queue_full"),
+        (AdmitError::Closing, 409, "session_closed"),
+        (AdmitError::Gone, 409, "session_closed"),
+        (AdmitError::NotContent, 400, "invalid_prompt"),
+    ] {
+        let refusal = not_admitted("s", error);
+        assert_eq!((refusal.status.as_u16(), &*refusal.code), (status, code));
+        assert!(refusal.fields.contains(&("input_written", "no".into())), "{refusal:?}");
+    }
+}

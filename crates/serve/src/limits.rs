@@ -348,3 +348,16 @@ pub const RETURNS_WRITE_MS: u64 = 30_000;
 pub const RETURNS_LIST_DEFAULT: usize = 100;
 /// See [`RETURNS_LIST_DEFAULT`].
 pub const RETURNS_LIST_MAX: usize = 1_000;
+
+/// How long one try to deliver a webhook may take, in milliseconds, from the connection to the last byte of the answer: ten times what a
+/// receiver needs that only puts the event into a queue of its own.
+pub const WEBHOOK_TRY_MS: u64 = 15_000;
+
+/// Bytes that are read of the body of a webhook's answer, which nobody looks at. What is longer is cut off, and the status counts.
+pub const WEBHOOK_ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of the head of a webhook's answer, at most. What is longer is no answer.
+pub const WEBHOOK_ANSWER_HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// Between two times at which a webhook's courier asks a store in trouble, in milliseconds.
+pub const WEBHOOK_STORE_PAUSE_MS: u64 = 1_000;

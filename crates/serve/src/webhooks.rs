@@ -1,0 +1,199 @@
+//! Webhooks: the terminal stream, sent by `POST` to endpoints that clients name (return requests, section 2.12).
+//!
+//! The crate `request` decides and keeps; here is who carries. Each endpoint has a courier, a task of its own: it asks what is to be done,
+//! does it, and tells what became of it. No courier waits for another, and nobody waits for a courier. Read in this order: `courier.rs`,
+//! `post.rs` (one try), `dial.rs` (a connection), `target.rs` (where to), `shown.rs` (what a client is shown).
+
+mod courier;
+pub(crate) mod dial;
+mod post;
+pub(crate) mod shown;
+pub(crate) mod target;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use request::store::{Asked, Put, Stepped, Store, StoreError};
+use request::webhook::{Endpoint, EndpointName, Input, Letter, Moment, Secret};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use crate::sync::lock;
+use crate::tasks::{blocking, spawn};
+use courier::Courier;
+use dial::Dial;
+
+/// What the couriers of a daemon have of the world outside.
+#[derive(Clone)]
+pub(crate) struct Outside {
+    /// How connections come about.
+    pub(crate) dial: Arc<dyn Dial>,
+    /// The time, in epoch milliseconds.
+    pub(crate) now_ms: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// What the daemon calls itself.
+    pub(crate) user_agent: String,
+}
+
+/// The endpoints of one daemon.
+pub(crate) struct Webhooks {
+    store: Arc<Store>,
+    /// The newest number of the stream.
+    head: watch::Receiver<u64>,
+    outside: Outside,
+    couriers: Mutex<HashMap<EndpointName, Employed>>,
+}
+
+/// A courier at work. Dropped, it stops where it is: what it had on its way is sent again.
+struct Employed {
+    /// Told that something about its endpoint changed.
+    poke: Arc<Notify>,
+    task: JoinHandle<()>,
+}
+
+impl Employed {
+    /// Ends it, and waits until it has.
+    async fn end(mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Employed {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Webhooks {
+    /// The endpoints of a store, none of which is served yet. `head` follows the newest number of its stream.
+    pub(crate) fn new(store: Arc<Store>, head: watch::Receiver<u64>, outside: Outside) -> Self {
+        Self { store, head, outside, couriers: Mutex::default() }
+    }
+
+    /// Begins to serve every endpoint that is on record.
+    ///
+    /// # Errors
+    /// When the store cannot say which there are.
+    pub(crate) async fn start(&self) -> Result<(), StoreError> {
+        for (endpoint, _) in self.all().await? {
+            self.employ(endpoint.name, false);
+        }
+        Ok(())
+    }
+
+    /// Serves no endpoint any more, and waits until nobody does. What is on its way is sent again in the next life.
+    pub(crate) async fn end(&self) {
+        let couriers = std::mem::take(&mut *lock(&self.couriers));
+        for employed in couriers.into_values() {
+            employed.end().await;
+        }
+    }
+
+    /// Names an endpoint, or changes one.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub(crate) async fn put(&self, asked: Asked) -> Result<Put, StoreError> {
+        let (name, at_ms) = (asked.name.clone(), (self.outside.now_ms)());
+        let put = settled(|reply| self.store.put_endpoint(asked, at_ms, reply)).await?;
+        if let Put::Done { is_new, .. } = put {
+            self.employ(name, is_new);
+        }
+        Ok(put)
+    }
+
+    /// Forgets an endpoint. Whether there was one.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub(crate) async fn remove(&self, name: &EndpointName, owner: &str) -> Result<bool, StoreError> {
+        let (forgotten, owner) = (name.clone(), owner.to_owned());
+        let was_there = settled(|reply| self.store.remove_endpoint(forgotten, owner, reply)).await?;
+        // Its courier finds that it has none any more. It is not ended here: the name may be another endpoint's by now.
+        if let Some(employed) = lock(&self.couriers).get(name) {
+            employed.poke.notify_one();
+        }
+        Ok(was_there)
+    }
+
+    /// Lets an endpoint have an event again, or go on.
+    ///
+    /// # Errors
+    /// See [`StoreError`]; `Unknown` when there is none of the name.
+    pub(crate) async fn wish(&self, name: &EndpointName, wish: Input) -> Result<Stepped, StoreError> {
+        let now = moment(&self.outside);
+        let stepped = settled(|reply| self.store.step_endpoint(name.clone(), wish, now, reply)).await?;
+        self.employ(name.clone(), false);
+        Ok(stepped)
+    }
+
+    /// All endpoints by name, each with the number of its dead letters.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub(crate) async fn all(&self) -> Result<Vec<(Endpoint, u64)>, StoreError> {
+        let store = Arc::clone(&self.store);
+        blocking(move || store.endpoints()).await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// One endpoint and its letters.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub(crate) async fn find(&self, name: &EndpointName) -> Result<Option<(Endpoint, Vec<Letter>)>, StoreError> {
+        let (store, name) = (Arc::clone(&self.store), name.clone());
+        blocking(move || store.endpoint(&name)).await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Sees to it that an endpoint has a courier, and tells it to look. A new endpoint has a new one: that of a former endpoint of the name
+    /// may just be finding that it has none any more.
+    fn employ(&self, name: EndpointName, is_new: bool) {
+        let mut couriers = lock(&self.couriers);
+        couriers.retain(|_, employed| !employed.task.is_finished());
+        if let Some(employed) = couriers.get(&name).filter(|_| !is_new) {
+            employed.poke.notify_one();
+            return;
+        }
+        let poke = Arc::new(Notify::new());
+        let courier = Courier {
+            store: Arc::clone(&self.store),
+            head: self.head.clone(),
+            outside: self.outside.clone(),
+            name: name.clone(),
+            poke: Arc::clone(&poke),
+        };
+        let predecessor = couriers.remove(&name);
+        let task = spawn(async move {
+            if let Some(predecessor) = predecessor {
+                predecessor.end().await;
+            }
+            courier.serve().await;
+        });
+        couriers.insert(name, Employed { poke, task });
+    }
+}
+
+/// Now, and chance.
+fn moment(outside: &Outside) -> Moment {
+    let [.., a, b, c, d] = Uuid::new_v4().into_bytes();
+    Moment { at_ms: (outside.now_ms)(), dice: u32::from_be_bytes([a, b, c, d]) }
+}
+
+/// A secret that nobody has seen: 32 bytes of two random ids.
+pub(crate) fn fresh_secret() -> Option<Secret> {
+    let random = Sha256::new().chain_update(Uuid::new_v4().as_bytes()).chain_update(Uuid::new_v4().as_bytes());
+    Secret::new(random.finalize().to_vec()).ok()
+}
+
+/// Asks the store for something and waits for its reply.
+async fn settled<T: Send + 'static>(
+    ask: impl FnOnce(Box<dyn FnOnce(Result<T, StoreError>) + Send>),
+) -> Result<T, StoreError> {
+    let (sender, receiver) = oneshot::channel();
+    ask(Box::new(move |reply| drop(sender.send(reply))));
+    receiver.await.unwrap_or(Err(StoreError::Closed))
+}

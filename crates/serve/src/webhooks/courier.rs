@@ -30,9 +30,6 @@ struct Dismissed;
 impl Courier {
     /// Serves until it is dismissed.
     pub(super) async fn serve(mut self) {
-        if self.tell(Input::Started).await.is_err() {
-            return;
-        }
         while self.turn().await.is_ok() {}
     }
 
@@ -44,7 +41,7 @@ impl Courier {
                 let became = self.carry(&endpoint, ticket).await?;
                 self.tell(became).await?;
             }
-            // It is not on its way with us: a note of which the store said that it was not taken is on record after all.
+            // It is not on its way with us, but with a life before this one; or the store took a note of which it could not say so.
             Some(Effect::Sleep { .. }) if endpoint.sending.is_some() => drop(self.tell(Input::Started).await?),
             Some(&Effect::Sleep { until_ms }) => self.rest(&endpoint, until_ms).await?,
             // An event was given up, or a gap was found: something else is next.

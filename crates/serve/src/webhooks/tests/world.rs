@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, mpsc as channel};
+use std::time::Duration;
 
 use request::fail_points::FailPoints;
 use request::store::{Asked, Options, Page, Put, Registered, Store};
@@ -41,7 +42,12 @@ impl Dial for Pipes {
     }
 }
 
+/// How long a test may take that does not hang, by the clock on the wall: a clock that is paused cannot say it.
+const PATIENCE: Duration = Duration::from_secs(100);
+
 pub(super) struct World {
+    /// Ends the watch over this test when it is dropped.
+    _watched: channel::Sender<()>,
     scratch: tempfile::TempDir,
     pub(super) fail_points: Arc<FailPoints>,
     pub(super) store: Option<Arc<Store>>,
@@ -54,7 +60,15 @@ pub(super) struct World {
 impl World {
     /// A world with an empty store and no endpoint.
     pub(super) async fn new() -> Self {
+        let (watched, watching) = channel::channel::<()>();
+        std::thread::spawn(move || {
+            if watching.recv_timeout(PATIENCE) == Err(channel::RecvTimeoutError::Timeout) {
+                eprintln!("a test of webhooks waits for what does not come");
+                std::process::abort();
+            }
+        });
         let mut world = Self {
+            _watched: watched,
             scratch: tempfile::tempdir().unwrap(),
             fail_points: Arc::default(),
             store: None,
@@ -166,6 +180,14 @@ impl World {
 
     pub(super) fn letters(&self, text: &str) -> Vec<Letter> {
         self.store().endpoint(&name(text)).unwrap().unwrap().1
+    }
+
+    /// Lets everybody come to rest who has something to do, as far as that can be seen from outside.
+    pub(super) async fn rest(&self) {
+        for _ in 0..1_000 {
+            self.store().endpoints().unwrap();
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Waits until an endpoint is as it is wanted, while the clock stands still.

@@ -56,7 +56,7 @@ pub use reads::Head;
 pub use register::{Registered, Tombstone};
 pub use rescue::{Rescue, recover, reset};
 pub use verify::Report;
-pub use webhook::{Asked, Put, Stepped};
+pub use webhook::{Asked, PREFIX as ENDPOINT_PREFIX, Put, Stepped};
 
 use ballast::Ballast;
 use command::{Job, Keep};

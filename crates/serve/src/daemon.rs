@@ -11,10 +11,12 @@ use tokio::sync::watch;
 use crate::hosts::HostStarter;
 use crate::options::ServeOptions;
 use crate::rate::Gate;
+use crate::refusal::Refusal;
 use crate::requests::Place;
 use crate::returns::Returns;
 use crate::router::Router;
 use crate::wall::Wall;
+use crate::webhooks::{Outside, Webhooks};
 use crate::workspace::Workspace;
 
 /// What stands before every route, and what lies behind them.
@@ -26,6 +28,8 @@ pub(crate) struct Daemon {
     /// Set once all sessions are over, for connections that have more than one request.
     pub(crate) over: watch::Sender<bool>,
     pub(crate) returns: Arc<Returns>,
+    /// None where there is no store.
+    webhooks: Option<Webhooks>,
     primary: Arc<Workspace>,
     further: Vec<Arc<Workspace>>,
 }
@@ -54,11 +58,24 @@ impl Daemon {
             gate: Gate::new(options.rates, address.ip().is_loopback()),
             router: Router::new()?,
             over: watch::Sender::new(false),
+            webhooks: returns.store().ok().map(|store| {
+                let outside = Outside::network(&options.version);
+                Webhooks::new(Arc::clone(store), returns.follow(), outside)
+            }),
             returns,
             primary,
             further,
             options,
         })
+    }
+
+    /// The endpoints that terminal events are posted to.
+    ///
+    /// # Errors
+    /// 503 `store_corrupt` or `store_unavailable`.
+    pub(crate) fn webhooks(&self) -> Result<&Webhooks, Refusal> {
+        self.returns.store()?;
+        self.webhooks.as_ref().ok_or_else(Refusal::internal)
     }
 
     /// The workspace that a request means that names none.
@@ -105,6 +122,9 @@ impl Daemon {
         }
         self.over.send_replace(true);
         self.retry_held();
+        if let Some(webhooks) = &self.webhooks {
+            webhooks.end().await;
+        }
         self.returns.close().await;
     }
 }

@@ -185,5 +185,11 @@ where
         Route::ReturnEvents => routes::returns::events::get(&call).await,
         Route::ReturnStream => routes::returns::events::head(&call).await,
         Route::ReturnConsumer => routes::returns::events::consumer(&call).await,
+        Route::Webhooks => routes::webhooks::list(&call).await,
+        Route::PutWebhook => routes::webhooks::put(&call).await,
+        Route::Webhook => routes::webhooks::get(&call).await,
+        Route::DeleteWebhook => routes::webhooks::delete(&call).await,
+        Route::RedeliverWebhook => routes::webhooks::redeliver(&call).await,
+        Route::ResumeWebhook => routes::webhooks::resume(&call).await,
     }
 }

@@ -82,7 +82,6 @@ mod unpanicked;
 mod wait;
 mod wall;
 mod wanted;
-#[expect(dead_code, reason = "its routes come with those of return requests")]
 mod webhooks;
 mod whereabouts;
 mod whole;

@@ -60,6 +60,12 @@ pub(crate) enum Route {
     ReturnEvents,
     ReturnStream,
     ReturnConsumer,
+    Webhooks,
+    PutWebhook,
+    Webhook,
+    DeleteWebhook,
+    RedeliverWebhook,
+    ResumeWebhook,
 }
 
 /// One path, the methods it knows, and the value of its `Allow` header.
@@ -83,7 +89,8 @@ pub(crate) struct Matched<'p> {
 }
 
 impl Matched<'_> {
-    /// The first parameter: a session id, the request id of the older permission route, a return request, a consumer, or a workspace.
+    /// The first parameter: a session id, the request id of the older permission route, a return request, a consumer, an
+    /// endpoint of webhooks, or a workspace.
     pub(crate) fn id(&self) -> &str {
         &self.first
     }
@@ -98,6 +105,11 @@ impl Matched<'_> {
                 | Route::Return
                 | Route::CancelReturn
                 | Route::ReturnConsumer
+                | Route::PutWebhook
+                | Route::Webhook
+                | Route::DeleteWebhook
+                | Route::RedeliverWebhook
+                | Route::ResumeWebhook
         );
         (!names_another && !self.first.is_empty()).then_some(&*self.first)
     }
@@ -158,9 +170,16 @@ const TABLE: &[Entry] = &[
     entry("/return-requests/events", &[(Method::GET, Route::ReturnEvents)], "GET"),
     entry("/return-requests/stream", &[(Method::GET, Route::ReturnStream)], "GET, HEAD"),
     entry("/return-requests/consumers/{name}", &[(Method::PUT, Route::ReturnConsumer)], "PUT"),
+    entry("/return-requests/webhooks", &[(Method::GET, Route::Webhooks)], "GET, HEAD"),
+    entry("/return-requests/webhooks/{name}", WEBHOOK, "GET, HEAD, PUT, DELETE"),
+    entry("/return-requests/webhooks/{name}/redeliver", &[(Method::POST, Route::RedeliverWebhook)], "POST"),
+    entry("/return-requests/webhooks/{name}/resume", &[(Method::POST, Route::ResumeWebhook)], "POST"),
     entry("/return-requests/{request}", &[(Method::GET, Route::Return)], "GET, HEAD"),
     entry("/return-requests/{request}/cancel", &[(Method::POST, Route::CancelReturn)], "POST"),
 ];
+
+const WEBHOOK: &[(Method, Route)] =
+    &[(Method::GET, Route::Webhook), (Method::PUT, Route::PutWebhook), (Method::DELETE, Route::DeleteWebhook)];
 
 const fn entry(path: &'static str, methods: &'static [(Method, Route)], allow: &'static str) -> Entry {
     Entry { path, methods, allow }

@@ -103,6 +103,9 @@ impl Server {
         let Self { listener, daemon, permits, unfinished, _stores } = self;
         spawn(Arc::clone(&daemon.returns).recover(unfinished));
         spawn(housekeeping::keep(Arc::downgrade(&daemon.returns)));
+        if let Ok(webhooks) = daemon.webhooks() {
+            webhooks.start().await;
+        }
         let mut retry = interval(Duration::from_millis(HELD_RETRY_MS));
         retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let idleness = daemon.options.idleness;

@@ -18,14 +18,16 @@ use std::sync::{Arc, Mutex};
 use request::store::{Asked, Put, Stepped, Store, StoreError};
 use request::webhook::{Endpoint, EndpointName, Input, Letter, Moment, Secret};
 use sha2::{Digest as _, Sha256};
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
+use crate::clock::now_ms;
+use crate::returns::asked;
 use crate::sync::lock;
 use crate::tasks::{blocking, spawn};
 use courier::Courier;
-use dial::Dial;
+use dial::{Dial, Network};
 
 /// What the couriers of a daemon have of the world outside.
 #[derive(Clone)]
@@ -36,6 +38,13 @@ pub(crate) struct Outside {
     pub(crate) now_ms: Arc<dyn Fn() -> u64 + Send + Sync>,
     /// What the daemon calls itself.
     pub(crate) user_agent: String,
+}
+
+impl Outside {
+    /// The network and the clock on the wall, for a daemon of a version.
+    pub(crate) fn network(version: &str) -> Self {
+        Self { dial: Arc::new(Network::default()), now_ms: Arc::new(now_ms), user_agent: format!("turnd/{version}") }
+    }
 }
 
 /// The endpoints of one daemon.
@@ -74,15 +83,12 @@ impl Webhooks {
         Self { store, head, outside, couriers: Mutex::default() }
     }
 
-    /// Begins to serve every endpoint that is on record.
-    ///
-    /// # Errors
-    /// When the store cannot say which there are.
-    pub(crate) async fn start(&self) -> Result<(), StoreError> {
-        for (endpoint, _) in self.all().await? {
-            self.employ(endpoint.name, false);
+    /// Begins to serve every endpoint that is on record. One that cannot be read is served when the daemon begins anew.
+    pub(crate) async fn start(&self) {
+        match self.all().await {
+            Ok(endpoints) => endpoints.into_iter().for_each(|(endpoint, _)| self.employ(endpoint.name, false)),
+            Err(error) => tracing::error!(%error, "the endpoints of webhooks cannot be read, and are not served"),
         }
-        Ok(())
     }
 
     /// Serves no endpoint any more, and waits until nobody does. What is on its way is sent again in the next life.
@@ -97,9 +103,9 @@ impl Webhooks {
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub(crate) async fn put(&self, asked: Asked) -> Result<Put, StoreError> {
-        let (name, at_ms) = (asked.name.clone(), (self.outside.now_ms)());
-        let put = settled(|reply| self.store.put_endpoint(asked, at_ms, reply)).await?;
+    pub(crate) async fn put(&self, said: Asked) -> Result<Put, StoreError> {
+        let (name, at_ms) = (said.name.clone(), (self.outside.now_ms)());
+        let put = asked(|reply| self.store.put_endpoint(said, at_ms, reply)).await?;
         if let Put::Done { is_new, .. } = put {
             self.employ(name, is_new);
         }
@@ -112,7 +118,7 @@ impl Webhooks {
     /// See [`StoreError`].
     pub(crate) async fn remove(&self, name: &EndpointName, owner: &str) -> Result<bool, StoreError> {
         let (forgotten, owner) = (name.clone(), owner.to_owned());
-        let was_there = settled(|reply| self.store.remove_endpoint(forgotten, owner, reply)).await?;
+        let was_there = asked(|reply| self.store.remove_endpoint(forgotten, owner, reply)).await?;
         // Its courier finds that it has none any more. It is not ended here: the name may be another endpoint's by now.
         if let Some(employed) = lock(&self.couriers).get(name) {
             employed.poke.notify_one();
@@ -126,7 +132,7 @@ impl Webhooks {
     /// See [`StoreError`]; `Unknown` when there is none of the name.
     pub(crate) async fn wish(&self, name: &EndpointName, wish: Input) -> Result<Stepped, StoreError> {
         let now = moment(&self.outside);
-        let stepped = settled(|reply| self.store.step_endpoint(name.clone(), wish, now, reply)).await?;
+        let stepped = asked(|reply| self.store.step_endpoint(name.clone(), wish, now, reply)).await?;
         self.employ(name.clone(), false);
         Ok(stepped)
     }
@@ -187,13 +193,4 @@ fn moment(outside: &Outside) -> Moment {
 pub(crate) fn fresh_secret() -> Option<Secret> {
     let random = Sha256::new().chain_update(Uuid::new_v4().as_bytes()).chain_update(Uuid::new_v4().as_bytes());
     Secret::new(random.finalize().to_vec()).ok()
-}
-
-/// Asks the store for something and waits for its reply.
-async fn settled<T: Send + 'static>(
-    ask: impl FnOnce(Box<dyn FnOnce(Result<T, StoreError>) + Send>),
-) -> Result<T, StoreError> {
-    let (sender, receiver) = oneshot::channel();
-    ask(Box::new(move |reply| drop(sender.send(reply))));
-    receiver.await.unwrap_or(Err(StoreError::Closed))
 }

@@ -92,12 +92,32 @@ const ROWS: &[Row] = &[
     ("session_return_requests", Empty, "GET /return-requests/events", "", "200 /next_cursor"),
     ("session_return_requests", Empty, "GET /return-requests/stream", "", "200 /stream_id"),
     ("session_return_requests", Empty, "PUT /return-requests/consumers/{name}", r#"{"acked":0}"#, "200 /acked=0"),
+    ("return_request_webhooks", Empty, "GET /return-requests/webhooks", "", "200 /webhooks"),
+    ("return_request_webhooks", Empty, "GET /return-requests/webhooks/{name}", "", "404 /code=webhook_not_found"),
+    ("return_request_webhooks", Empty, "DELETE /return-requests/webhooks/{name}", "", "404 /code=webhook_not_found"),
+    (
+        "return_request_webhooks",
+        Empty,
+        "POST /return-requests/webhooks/{name}/redeliver",
+        SEQ,
+        "404 /code=webhook_not_found",
+    ),
+    (
+        "return_request_webhooks",
+        Empty,
+        "POST /return-requests/webhooks/{name}/resume",
+        "{}",
+        "404 /code=webhook_not_found",
+    ),
+    ("return_request_webhooks", Empty, "PUT /return-requests/webhooks/{name}", HOOK, "201 /secret"),
     ("session_shell_command", Idle, "POST /session/{id}/shell", r#"{"command":"true"}"#, "200 /exitCode=0"),
     ("allow_origin", Empty, "POST /session", "{}", "200 /sessionId"),
     ("require_auth", Empty, "GET /health", "", "401"),
     ("rate_limit", Empty, "GET /capabilities", "", "429"),
 ];
 
+const HOOK: &str = r#"{"url":"http://127.0.0.1:9/"}"#;
+const SEQ: &str = r#"{"seq":1}"#;
 const RETURN: &str = r#"{"prompt":{hello},"requestId":"R"}"#;
 const MADE_BY_BOT: &str = r#"{"sessionScope":"thread","sourceType":"bot"}"#;
 const CHOSEN_ID: &str = r#"{"prompt":{hello},"promptId":"mine"}"#;

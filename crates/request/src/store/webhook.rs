@@ -16,7 +16,7 @@ use crate::webhook::{
 };
 
 /// What stands before an endpoint's name where it is a consumer's. No consumer that a client names begins with it.
-pub(super) const PREFIX: &str = "webhook:";
+pub const PREFIX: &str = "webhook:";
 
 /// What somebody says of an endpoint.
 #[derive(Debug, Clone)]

@@ -52,6 +52,7 @@ const TAGS: &[&str] = &[
     "prompt_run_deadline",
     "acp_websocket",
     "session_return_requests",
+    "return_request_webhooks",
 ];
 
 /// What works with an agent whose abilities are known before it is greeted. Any other is asked all the same, and may refuse.

@@ -26,3 +26,4 @@ pub(crate) mod shell;
 pub(crate) mod steering;
 pub(crate) mod transcript;
 pub(crate) mod turns;
+pub(crate) mod webhooks;

@@ -27,7 +27,7 @@ use crate::returns::submit::{OWNER, Submission, Submitted};
 use crate::returns::{Returns, asked, refusal};
 
 /// Ids that are words of our paths.
-const PATH_WORDS: [&str; 3] = ["events", "stream", "consumers"];
+const PATH_WORDS: [&str; 4] = ["events", "stream", "consumers", "webhooks"];
 
 /// `POST /session/:id/return-requests`.
 pub(crate) async fn submit(call: &Call<'_>) -> Result<Reply, Refusal> {

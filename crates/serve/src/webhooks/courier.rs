@@ -11,8 +11,9 @@ use tokio::time::sleep;
 
 use super::post::{Letterhead, post};
 use super::target::Target;
-use super::{Outside, moment, settled};
+use super::{Outside, moment};
 use crate::limits::WEBHOOK_STORE_PAUSE_MS;
+use crate::returns::asked;
 use crate::tasks::blocking;
 
 /// One endpoint's courier.
@@ -55,7 +56,7 @@ impl Courier {
     async fn tell(&self, input: Input) -> Result<Stepped, Dismissed> {
         loop {
             let now = moment(&self.outside);
-            match settled(|reply| self.store.step_endpoint(self.name.clone(), input, now, reply)).await {
+            match asked(|reply| self.store.step_endpoint(self.name.clone(), input, now, reply)).await {
                 Ok(stepped) => return Ok(stepped),
                 Err(StoreError::Busy | StoreError::Full | StoreError::Io(_)) => pause().await,
                 Err(StoreError::Unknown | StoreError::Closed) => return Err(Dismissed),

@@ -3,8 +3,8 @@
 use request::webhook::{Endpoint, Fault, Letter, Standing};
 use serde_json::{Value, json};
 
-/// An endpoint and how it goes with it.
-pub(crate) fn endpoint(endpoint: &Endpoint, dead_letters: u64) -> Value {
+/// An endpoint and how it goes with it, without its dead letters.
+pub(crate) fn endpoint(endpoint: &Endpoint) -> Value {
     let (state, gap) = match endpoint.standing {
         Standing::Active => ("active", Value::Null),
         Standing::Disabled => ("disabled", Value::Null),
@@ -12,6 +12,7 @@ pub(crate) fn endpoint(endpoint: &Endpoint, dead_letters: u64) -> Value {
     };
     let trying = &endpoint.trying;
     json!({
+        "v": 1,
         "name": endpoint.name.as_str(),
         "url": endpoint.url,
         "state": state,
@@ -22,7 +23,6 @@ pub(crate) fn endpoint(endpoint: &Endpoint, dead_letters: u64) -> Value {
         "next_try_at": trying.next_at,
         "last_error": fault(trying.fault),
         "redeliveries": endpoint.wanted,
-        "dead_letter_count": dead_letters,
         "created_at": endpoint.created_at,
         "updated_at": endpoint.updated_at,
     })

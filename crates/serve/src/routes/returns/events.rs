@@ -3,7 +3,7 @@
 use hyper::Response;
 use hyper::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use request::Position;
-use request::store::{Acknowledgement, Consumer, Events, Filter, Head, StoreError};
+use request::store::{Acknowledgement, Consumer, ENDPOINT_PREFIX, Events, Filter, Head, StoreError};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -153,6 +153,10 @@ pub(crate) async fn consumer(call: &Call<'_>) -> Result<Reply, Refusal> {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-');
     if name.is_empty() || name.len() > NAME_CHARS_MAX || !name.bytes().all(is_name) {
         let message = "A consumer's name must be 1 to 128 of A-Z a-z 0-9 . _ : -";
+        return Err(Refusal::bad_request("invalid_consumer", message));
+    }
+    if name.starts_with(ENDPOINT_PREFIX) {
+        let message = "What an endpoint of webhooks has had is said by nobody but the daemon";
         return Err(Refusal::bad_request("invalid_consumer", message));
     }
     let acked = match call.fields.get("acked") {

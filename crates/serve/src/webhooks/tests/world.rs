@@ -100,7 +100,7 @@ impl World {
         let now_ms = Arc::new(move || NOON + u64::try_from(begun.elapsed().as_millis()).unwrap());
         let outside = Outside { dial, now_ms, user_agent: "turnd/test".to_owned() };
         let hooks = Webhooks::new(Arc::clone(&store), following, outside);
-        hooks.start().await.unwrap();
+        hooks.start().await;
         (self.store, self.hooks) = (Some(store), Some(hooks));
     }
 

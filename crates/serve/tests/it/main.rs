@@ -41,5 +41,6 @@ mod terminals;
 mod tls;
 mod transcript;
 mod turns;
+mod webhooks;
 mod wiring;
 mod workspaces;

@@ -130,9 +130,9 @@ impl Webhooks {
     ///
     /// # Errors
     /// See [`StoreError`]; `Unknown` when there is none of the name.
-    pub(crate) async fn wish(&self, name: &EndpointName, wish: Input) -> Result<Stepped, StoreError> {
+    pub(crate) async fn demand(&self, name: &EndpointName, demand: Input) -> Result<Stepped, StoreError> {
         let now = moment(&self.outside);
-        let stepped = asked(|reply| self.store.step_endpoint(name.clone(), wish, now, reply)).await?;
+        let stepped = asked(|reply| self.store.step_endpoint(name.clone(), demand, now, reply)).await?;
         self.employ(name.clone(), false);
         Ok(stepped)
     }

@@ -135,7 +135,7 @@ CREATE TABLE webhook (
     next_at       INTEGER,
     fault         TEXT,
     status        INTEGER,
-    -- What is on its way, and whether by wish.
+    -- What is on its way, and whether on demand.
     sending_seq   INTEGER,
     sending_again INTEGER CHECK (sending_again IN (0, 1)),
     CHECK ((standing = 'gap') = (gap_from IS NOT NULL AND gap_through IS NOT NULL)),

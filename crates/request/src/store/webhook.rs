@@ -134,7 +134,7 @@ const fn step_of(input: &Input) -> &'static str {
         Input::Started => "webhook_started",
         Input::Due => "webhook_due",
         Input::Answered { .. } | Input::Failed { .. } => "webhook_answer",
-        Input::Redeliver { .. } | Input::Resumed => "webhook_wish",
+        Input::Redeliver { .. } | Input::Resumed => "webhook_demand",
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Endpoint {
     pub trying: Trying,
     /// What is on its way to it, if anything. Never more than one.
     pub sending: Option<Sending>,
-    /// Events that are to be sent again by wish, in the order in which that was wished.
+    /// Events that are to be sent again on demand, in the order in which that was demanded.
     pub wanted: Vec<u64>,
     /// When it was first named, in epoch milliseconds.
     pub created_at: u64,
@@ -69,7 +69,7 @@ pub struct Trying {
 pub struct Sending {
     /// The event.
     pub seq: u64,
-    /// Whether it is sent again by wish, out of order.
+    /// Whether it is sent again on demand, out of order.
     pub is_again: bool,
 }
 
@@ -89,7 +89,7 @@ pub struct Letter {
     pub seq: u64,
     /// Whether it waits to be sent again.
     pub is_wanted: bool,
-    /// How often it was tried, those by wish included.
+    /// How often it was tried, those on demand included.
     pub tries: u32,
     /// What became of the last try; none for an event that is only wanted again.
     pub fault: Option<Fault>,

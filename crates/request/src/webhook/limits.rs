@@ -26,7 +26,7 @@ pub const TRYING_MAX_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Dead letters that are kept of an endpoint, the newest: more than three years of the pace at which an endpoint that is gone makes them.
 pub const LETTERS_MAX: u64 = 1_000;
-/// Events of an endpoint that wait to be sent again by wish: a page that somebody pages through by hand.
+/// Events of an endpoint that wait to be sent again on demand: a page that somebody pages through by hand.
 pub const WANTED_MAX: usize = 100;
 
 const _: () = assert!(PAUSE_FIRST_MS < PAUSE_MAX_MS && PAUSE_MAX_MS < RETRY_AFTER_MAX_MS);

@@ -81,11 +81,11 @@ pub enum Effect {
         /// The event.
         seq: u64,
     },
-    /// An event is not sent any more, unless by wish. If it was the next one, its successor's turn has come.
+    /// An event is not sent any more, unless on demand. If it was the next one, its successor's turn has come.
     DeadLetter {
         /// The event.
         seq: u64,
-        /// Whether it was sent by wish.
+        /// Whether it was sent on demand.
         is_again: bool,
         /// How many tries that were.
         tries: u32,
@@ -200,7 +200,7 @@ fn answered(endpoint: &Endpoint, ticket: Ticket, status: u16, retry_after_ms: Op
     match status {
         200..=299 if is_again => vec![Effect::Redelivered { seq }],
         200..=299 => vec![Effect::MoveOn { seq }],
-        // What was to be sent again by wish is a letter as it was before; what was sent in its turn waits for better times.
+        // What was to be sent again on demand is a letter as it was before; what was sent in its turn waits for better times.
         410 if is_again => {
             let fault = Fault::Answered(status);
             vec![failed(endpoint, ticket.sending, fault, None, now), Effect::Disable { fault }]
@@ -211,7 +211,7 @@ fn answered(endpoint: &Endpoint, ticket: Ticket, status: u16, retry_after_ms: Op
     }
 }
 
-/// A try that did not deliver: the next one, or none any more. A wish is one try.
+/// A try that did not deliver: the next one, or none any more. A demand is one try.
 fn failed(endpoint: &Endpoint, sending: Sending, fault: Fault, retry_after_ms: Option<u64>, now: Moment) -> Effect {
     let Sending { seq, is_again } = sending;
     if is_again {

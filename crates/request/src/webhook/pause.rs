@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn what_a_receiver_asks_for_is_kept_up_to_an_hour() {
         assert_eq!(pause_ms(1, Some(90_000), 1 << 31), 90_000);
-        assert_eq!(pause_ms(1, Some(0), 1 << 31), 500, "no wish to be called at once");
+        assert_eq!(pause_ms(1, Some(0), 1 << 31), 500, "no demand to be called at once");
         assert_eq!(pause_ms(1, Some(u64::MAX), 0), 3_600_000);
     }
 }

@@ -107,7 +107,7 @@ fn an_endpoint_is_read_back_as_it_was_and_goes_on_where_it_was() {
     world.send("a");
     let before = world.endpoint("a");
     assert_eq!((before.acked, before.trying.tries, before.trying.fault), (1, 1, Some(Fault::Answered(503))));
-    assert_eq!(before.wanted, [3, 1], "in the order of the wishes");
+    assert_eq!(before.wanted, [3, 1], "in the order of the demands");
     assert_eq!(before.sending, Some(Sending { seq: 3, is_again: true }));
     world.open();
     assert_eq!(world.endpoint("a"), before, "every column");
@@ -156,7 +156,7 @@ fn an_endpoint_that_wants_no_more_is_served_again_under_another_url() {
     world.hook("a");
     world.answer("a", 410);
     world.put(asked("a")).unwrap();
-    assert_eq!(world.endpoint("a").standing, Standing::Disabled, "the same again is no wish to go on");
+    assert_eq!(world.endpoint("a").standing, Standing::Disabled, "the same again is no demand to go on");
     world.put(Asked { url: "https://other.test/".to_owned(), ..asked("a") }).unwrap();
     assert_eq!(world.send("a").sending.seq, 1);
 }
@@ -218,7 +218,7 @@ impl World {
 }
 
 #[test]
-fn a_dead_letter_is_kept_until_a_wish_delivers_it() {
+fn a_dead_letter_is_kept_until_a_demand_delivers_it() {
     let mut world = World::new();
     world.events_of(1..3);
     world.hook("a");

@@ -103,7 +103,7 @@ pub(crate) async fn redeliver(call: &Call<'_>) -> Result<Reply, Refusal> {
     let seq = call.fields.get("seq").ok_or(()).and_then(|raw| number(raw, 1..=u64::MAX >> 11));
     let seq =
         seq.map_err(|()| Refusal::bad_request("invalid_seq", "`seq` is required and must be the number of an event"))?;
-    let Stepped { endpoint, effects } = wish(call, Input::Redeliver { seq }).await?;
+    let Stepped { endpoint, effects } = demand(call, Input::Redeliver { seq }).await?;
     match effects[..] {
         [Effect::Deny(denial)] => Err(denied(denial, &endpoint, seq)),
         _ => Ok(json(StatusCode::ACCEPTED, &shown::endpoint(&endpoint))),
@@ -125,13 +125,13 @@ fn denied(denial: Denial, endpoint: &Endpoint, seq: u64) -> Refusal {
 
 /// `POST /return-requests/webhooks/:name/resume`: served again, behind a gap, or without waiting for the next try.
 pub(crate) async fn resume(call: &Call<'_>) -> Result<Reply, Refusal> {
-    let Stepped { endpoint, .. } = wish(call, Input::Resumed).await?;
+    let Stepped { endpoint, .. } = demand(call, Input::Resumed).await?;
     Ok(ok(&shown::endpoint(&endpoint)))
 }
 
-async fn wish(call: &Call<'_>, wish: Input) -> Result<Stepped, Refusal> {
+async fn demand(call: &Call<'_>, demand: Input) -> Result<Stepped, Refusal> {
     let name = name(call)?;
-    call.daemon.webhooks()?.wish(&name, wish).await.map_err(|error| match error {
+    call.daemon.webhooks()?.demand(&name, demand).await.map_err(|error| match error {
         StoreError::Unknown => unknown(&name),
         error => refused(&error),
     })

@@ -200,7 +200,7 @@ async fn an_event_is_sent_once_more_when_somebody_wants_it() {
     let wanted = daemon.post(&redeliver, json!({ "seq": 1 })).await;
     assert_eq!(wanted.status, 202);
     receiver.next().await.answer("404 Whatever").await;
-    let dead = daemon.hook_until("ops", "a wish is one try", |hook| hook["dead_letter_count"] == 1).await;
+    let dead = daemon.hook_until("ops", "a demand is one try", |hook| hook["dead_letter_count"] == 1).await;
     let [letter] = &dead["dead_letters"].as_array().unwrap()[..] else { panic!("{dead}") };
     assert_eq!((&letter["seq"], &letter["tries"], &letter["is_wanted"]), (&json!(1), &json!(1), &json!(false)));
     assert_eq!(letter["last_error"], json!({ "code": "status", "status": 404 }));

@@ -41,7 +41,7 @@ pub(super) fn note(conn: &Connection, endpoint: &Endpoint, effect: &Effect, at_m
             conn.prepare_cached("DELETE FROM webhook_letter WHERE consumer = ?1 AND seq = ?2")?
                 .execute((consumer, seq))?;
         }
-        // It may have been sent by wish before its turn, and not been taken.
+        // It may have been sent on demand before its turn, and not been taken.
         Effect::MoveOn { seq } => {
             conn.prepare_cached("DELETE FROM webhook_letter WHERE consumer = ?1 AND seq = ?2 AND wanted IS NULL")?
                 .execute((consumer, seq))?;

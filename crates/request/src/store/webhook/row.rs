@@ -29,7 +29,7 @@ pub(super) fn find(conn: &Connection, name: &EndpointName) -> Result<Option<Endp
         "SELECT * FROM webhook JOIN consumer ON consumer.name = webhook.consumer WHERE webhook.consumer = ?1",
     )?;
     let found = statement.query_row([consumer(name)], |row| Ok(read(row))).optional()?.transpose()?;
-    found.map(|endpoint| with_wishes(conn, endpoint)).transpose()
+    found.map(|endpoint| with_demands(conn, endpoint)).transpose()
 }
 
 /// All, by name.
@@ -41,10 +41,10 @@ pub(super) fn all(conn: &Connection) -> Result<Vec<Endpoint>, StoreError> {
         conn.prepare_cached("SELECT * FROM webhook JOIN consumer ON consumer.name = webhook.consumer ORDER BY name")?;
     let rows = statement.query_map([], |row| Ok(read(row)))?;
     let endpoints = rows.map(|row| row?).collect::<Result<Vec<_>, StoreError>>()?;
-    endpoints.into_iter().map(|endpoint| with_wishes(conn, endpoint)).collect()
+    endpoints.into_iter().map(|endpoint| with_demands(conn, endpoint)).collect()
 }
 
-fn with_wishes(conn: &Connection, endpoint: Endpoint) -> Result<Endpoint, StoreError> {
+fn with_demands(conn: &Connection, endpoint: Endpoint) -> Result<Endpoint, StoreError> {
     let mut statement = conn
         .prepare_cached("SELECT seq FROM webhook_letter WHERE consumer = ?1 AND wanted IS NOT NULL ORDER BY wanted")?;
     let rows = statement.query_map([consumer(&endpoint.name)], |row| row.get(0))?;

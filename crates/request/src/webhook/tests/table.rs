@@ -169,23 +169,23 @@ fn a_gap_is_told_and_nothing_goes_out_behind_it_unasked() {
 }
 
 #[test]
-fn an_event_is_sent_again_by_wish_before_the_next_one_and_moves_nothing() {
+fn an_event_is_sent_again_by_demand_before_the_next_one_and_moves_nothing() {
     let mut world = World::of(9);
     world.endpoint.acked = 5;
     assert_eq!(world.step(Input::Redeliver { seq: 2 }), [Effect::Want { seq: 2 }]);
     assert_eq!(world.step(Input::Redeliver { seq: 8 }), [Effect::Want { seq: 8 }], "also one that it has not had");
-    assert_eq!(world.step(Input::Redeliver { seq: 2 }), [], "the same wish");
+    assert_eq!(world.step(Input::Redeliver { seq: 2 }), [], "the same demand");
     assert_eq!(world.due(), send(again(2), 1));
     assert_eq!(world.step(answered(again(2), 200)), [Effect::Redelivered { seq: 2 }]);
     assert_eq!(world.due(), send(again(8), 1));
     let dead = Effect::DeadLetter { seq: 8, is_again: true, tries: 1, fault: Fault::Answered(500) };
-    assert_eq!(world.step(answered(again(8), 500)), [dead], "a wish is one try");
+    assert_eq!(world.step(answered(again(8), 500)), [dead], "a demand is one try");
     assert_eq!(world.due(), send(in_turn(6), 1));
     assert_eq!((world.endpoint.acked, &world.endpoint.wanted), (5, &Vec::new()));
 }
 
 #[test]
-fn a_wish_does_not_wait_for_a_pause_nor_for_a_gap_to_be_accepted() {
+fn a_demand_does_not_wait_for_a_pause_nor_for_a_gap_to_be_accepted() {
     let mut world = on_its_way();
     world.step(answered(in_turn(1), 500));
     world.step(Input::Redeliver { seq: 2 });
@@ -200,7 +200,7 @@ fn a_wish_does_not_wait_for_a_pause_nor_for_a_gap_to_be_accepted() {
 }
 
 #[test]
-fn a_410_to_a_wish_disables_too() {
+fn a_410_to_a_demand_disables_too() {
     let mut world = World::of(9);
     world.endpoint.acked = 5;
     world.step(Input::Redeliver { seq: 2 });
@@ -212,7 +212,7 @@ fn a_410_to_a_wish_disables_too() {
 }
 
 #[test]
-fn a_wish_that_was_cut_off_is_still_one() {
+fn a_demand_that_was_cut_off_is_still_one() {
     let mut world = World::of(9);
     world.step(Input::Redeliver { seq: 2 });
     world.due();
@@ -221,7 +221,7 @@ fn a_wish_that_was_cut_off_is_still_one() {
 }
 
 #[test]
-fn wishes_are_bounded_and_only_for_what_is_kept() {
+fn demands_are_bounded_and_only_for_what_is_kept() {
     let mut world = World::of(500);
     world.extent.pruned_through = 10;
     assert_eq!(world.step(Input::Redeliver { seq: 10 }), [Effect::Deny(Denial::Pruned)]);

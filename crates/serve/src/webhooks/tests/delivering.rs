@@ -89,7 +89,7 @@ async fn an_endpoint_that_says_nothing_holds_no_other_one_up() {
 }
 
 #[tokio::test]
-async fn a_wish_wakes_a_courier_that_waits_and_is_sent_out_of_order() {
+async fn a_demand_wakes_a_courier_that_waits_and_is_sent_out_of_order() {
     let mut world = World::new().await;
     let mut receiver = world.listen("a");
     world.commit(3);
@@ -97,12 +97,12 @@ async fn a_wish_wakes_a_courier_that_waits_and_is_sent_out_of_order() {
     assert_eq!(receiver.take().await, 1);
     receiver.next().await.answer_with(429, "retry-after: 3000\r\n").await;
     world.until("a", |endpoint| endpoint.trying.next_at.is_some()).await;
-    world.hooks().wish(&name("a"), Input::Redeliver { seq: 1 }).await.unwrap();
+    world.hooks().demand(&name("a"), Input::Redeliver { seq: 1 }).await.unwrap();
     let again = receiver.next().await;
     assert_eq!(again.seq(), 1);
     assert!(again.is_signed());
     again.answer(200).await;
     world.until("a", |endpoint| endpoint.wanted.is_empty() && endpoint.acked == 1).await;
-    world.hooks().wish(&name("a"), Input::Resumed).await.unwrap();
+    world.hooks().demand(&name("a"), Input::Resumed).await.unwrap();
     assert_eq!(receiver.take().await, 2, "who is resumed does not wait for the pause");
 }

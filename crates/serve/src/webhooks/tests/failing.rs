@@ -109,7 +109,7 @@ async fn who_says_gone_gets_nothing_more_until_somebody_says_so() {
     world.live().await;
     world.until("a", |endpoint| endpoint.sending.is_none()).await;
     assert_eq!(world.dialed("a"), 1);
-    world.hooks().wish(&name("a"), Input::Resumed).await.unwrap();
+    world.hooks().demand(&name("a"), Input::Resumed).await.unwrap();
     assert_eq!(receiver.take().await, 1);
 }
 
@@ -130,7 +130,7 @@ async fn an_event_that_is_never_taken_becomes_a_dead_letter_and_the_next_one_goe
     let [ref letter] = world.letters("a")[..] else { panic!() };
     assert_eq!((letter.seq, letter.tries, letter.fault), (1, tries, Some(Fault::Answered(500))));
     world.live().await;
-    world.hooks().wish(&name("a"), Input::Redeliver { seq: 1 }).await.unwrap();
+    world.hooks().demand(&name("a"), Input::Redeliver { seq: 1 }).await.unwrap();
     assert_eq!(receiver.take().await, 1);
     world.until("a", |endpoint| endpoint.wanted.is_empty()).await;
     assert_eq!(world.letters("a"), []);

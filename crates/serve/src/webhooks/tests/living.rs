@@ -112,10 +112,10 @@ async fn a_gap_is_told_and_served_on_behind_it_when_somebody_says_so() {
     let all = request::store::Retention { kept_ms: 0, kept_requests: 0, bytes_max: u64::MAX, tombstone_ms: u64::MAX };
     world.store().prune(all, super::world::NOON + 1).unwrap();
     world.commit(1);
-    world.hooks().wish(&name("a"), Input::Resumed).await.unwrap();
+    world.hooks().demand(&name("a"), Input::Resumed).await.unwrap();
     let gap = Standing::Gap { from: 1, through: 5 };
     world.until("a", |endpoint| endpoint.standing == gap).await;
-    world.hooks().wish(&name("a"), Input::Resumed).await.unwrap();
+    world.hooks().demand(&name("a"), Input::Resumed).await.unwrap();
     assert_eq!(receiver.take().await, 6);
     let again = world.hooks().put(asked("a", "http://a/hook?of=a")).await;
     assert!(again.is_ok(), "{again:?}");

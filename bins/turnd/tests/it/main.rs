@@ -34,6 +34,7 @@ mod stream;
 mod tags;
 mod tidy;
 mod watching;
+mod webhooks;
 mod whole_answer;
 mod wishes;
 mod world;

@@ -56,6 +56,8 @@ pub(crate) struct Returns {
     head: watch::Sender<u64>,
     pub(crate) subscribers: Arc<Semaphore>,
     is_draining: AtomicBool,
+    /// Set once nothing more will come into the stream in this life.
+    over: watch::Sender<bool>,
     runtime: Handle,
 }
 
@@ -91,6 +93,7 @@ impl Returns {
             head,
             subscribers: Arc::new(Semaphore::new(RETURNS_SUBSCRIBERS_MAX)),
             is_draining: AtomicBool::new(false),
+            over: watch::Sender::new(false),
             runtime: Handle::current(),
         };
         (Arc::new(returns), open)
@@ -144,6 +147,11 @@ impl Returns {
     /// Follows the newest number of the stream.
     pub(crate) fn follow(&self) -> watch::Receiver<u64> {
         self.head.subscribe()
+    }
+
+    /// Follows whether anything more can come.
+    pub(crate) fn follow_end(&self) -> watch::Receiver<bool> {
+        self.over.subscribe()
     }
 
     /// Whether no new ones are taken any more.

@@ -34,5 +34,7 @@ impl Returns {
             Ok(Some(Err(error))) => tracing::error!(%error, "the request store did not close cleanly"),
             Ok(None) | Err(_) => tracing::error!("the request store did not close in time"),
         }
+        // Readers take what there is, and are done.
+        self.over.send_replace(true);
     }
 }

@@ -35,6 +35,7 @@ pub(crate) struct Reader {
     returns: Arc<Returns>,
     page: Page,
     newest: watch::Receiver<u64>,
+    over: watch::Receiver<bool>,
     _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -43,7 +44,7 @@ impl Reader {
     pub(crate) fn new(returns: &Arc<Returns>, after: Position, filter: Filter, limit: usize) -> Self {
         let newest = returns.follow();
         let page = Page { after, limit, bytes: PAGE_BYTES_MAX, filter };
-        Self { returns: Arc::clone(returns), page, newest, _place: None }
+        Self { returns: Arc::clone(returns), page, newest, over: returns.follow_end(), _place: None }
     }
 
     /// The same for one that stays.
@@ -74,10 +75,18 @@ impl Reader {
         Ok(events)
     }
 
-    /// Waits until there may be more.
+    /// Waits until there may be more, or nothing more will come.
     pub(crate) async fn more(&mut self) {
-        // The sender lives as long as the daemon's requests do, which this holds.
-        let _ = self.newest.changed().await;
+        // The senders live as long as the daemon's requests do, which this holds.
+        tokio::select! {
+            _ = self.newest.changed() => {}
+            _ = self.over.wait_for(|over| *over) => {}
+        }
+    }
+
+    /// Whether nothing more will come. To be asked before the last look.
+    pub(crate) fn is_over(&self) -> bool {
+        *self.over.borrow()
     }
 }
 
@@ -113,9 +122,9 @@ impl Sending {
         let period = Duration::from_millis(HEARTBEAT_MS);
         let mut heartbeat = interval_at(Instant::now() + period, period);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut events = first;
+        let (mut events, mut is_last) = (first, false);
         loop {
-            let is_over = self.until.is_some_and(|until| events.next_after >= until);
+            let is_over = self.until.is_some_and(|until| events.next_after >= until) || is_last && is_at_head(&events);
             let text = self.page(&events);
             if !text.is_empty() && !self.send(text).await || is_over {
                 return;
@@ -133,6 +142,7 @@ impl Sending {
                     () = self.chunks.closed() => return,
                 }
             }
+            is_last = self.reader.is_over();
             events = match self.reader.next().await {
                 Ok(events) => events,
                 Err(error) => return self.break_off(&error).await,

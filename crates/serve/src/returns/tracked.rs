@@ -131,6 +131,7 @@ impl Entry {
 
     /// Notes that there is no such request any more, and why. The first word on that stands.
     pub(crate) fn refuse(&self, refusal: Refusal) {
+        self.forget_deadline();
         self.standing.send_if_modified(|standing| {
             let is_new = !standing.is_over();
             if is_new {

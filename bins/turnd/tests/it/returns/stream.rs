@@ -227,6 +227,25 @@ fn scenario_71_the_stream_goes_on_over_a_restart_under_its_name_and_its_numbers(
 }
 
 #[test]
+fn a_daemon_that_is_ended_tells_its_watchers_how_its_requests_ended_and_is_not_held_up_by_them() {
+    let mut world = world();
+    let session = world.session();
+    let mut watchers = [Reader::lines(&world, "after=0"), Reader::lines(&world, "after=0&session=none")];
+    let mut browser = Reader::open(&world, "", "text/event-stream", "");
+    submit(&mut world, &session, "X", "hang");
+    assert_eq!(world.terminate(), Some(0));
+    let [watcher, filtered] = &mut watchers;
+    assert_eq!(watcher.next().unwrap()["code"], "daemon_shutdown");
+    assert_eq!((watcher.next(), filtered.next()), (None, None));
+    let lines: Vec<String> = browser.lines.by_ref().collect();
+    let told: Vec<_> = lines.iter().filter(|line| line.starts_with("event: ")).collect();
+    assert_eq!(told, ["event: terminal"]);
+    let last = lines.iter().rfind(|line| !line.is_empty()).unwrap();
+    assert_eq!(last, "0", "the stream was ended, and not its connection");
+    world.start_again();
+}
+
+#[test]
 fn a_page_waits_for_its_first_event() {
     let mut world = world();
     let session = world.session();

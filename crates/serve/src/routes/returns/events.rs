@@ -43,9 +43,11 @@ async fn page(call: &Call<'_>) -> Result<Reply, Refusal> {
     if let Some(wait) = wait {
         // Whatever has come by then is the answer; the last page that was read counts.
         let _ = timeout(wait, async {
-            while events.events.is_empty() {
+            let mut is_last = false;
+            while events.events.is_empty() && !is_last {
                 if is_at_head(&events) {
                     reader.more().await;
+                    is_last = reader.is_over();
                 }
                 match reader.next().await {
                     Ok(read) => events = read,

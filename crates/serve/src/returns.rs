@@ -55,6 +55,8 @@ pub(crate) struct Returns {
     /// The newest number of the stream, for whoever waits for one.
     head: watch::Sender<u64>,
     pub(crate) subscribers: Arc<Semaphore>,
+    /// Which stream it is; empty without a store.
+    pub(crate) stream_id: String,
     is_draining: AtomicBool,
     /// Set once nothing more will come into the stream in this life.
     over: watch::Sender<bool>,
@@ -65,12 +67,17 @@ impl Returns {
     /// The requests in a folder, and those that have not ended. A daemon whose store cannot be opened has none, and says so to whoever
     /// asks.
     pub(crate) async fn open(folder: PathBuf, neighbours: Arc<Neighbours>) -> (Arc<Self>, Vec<Request>) {
-        let opened = blocking(move || Store::open(&folder, options(), now_ms())).await;
-        let (store, open) = match opened.unwrap_or(Err(OpenError::Store(StoreError::Closed))) {
-            Ok((store, open)) => (Ok(Arc::new(store)), open),
+        let opened = blocking(move || {
+            let (store, open) = Store::open(&folder, options(), now_ms())?;
+            let stream_id = store.head()?.stream_id.to_string();
+            Ok((store, open, stream_id))
+        });
+        let opened = opened.await;
+        let (store, open, stream_id) = match opened.unwrap_or(Err(OpenError::Store(StoreError::Closed))) {
+            Ok((store, open, stream_id)) => (Ok(Arc::new(store)), open, stream_id),
             Err(error) => {
                 tracing::error!(%error, "the request store cannot be opened; return requests are refused");
-                (Err(refusal::of_opening(&error)), Vec::new())
+                (Err(refusal::of_opening(&error)), Vec::new(), String::new())
             }
         };
         let head = watch::Sender::new(store.as_ref().map_or(0, |store| store.newest()));
@@ -92,6 +99,7 @@ impl Returns {
             noted: Mutex::default(),
             head,
             subscribers: Arc::new(Semaphore::new(RETURNS_SUBSCRIBERS_MAX)),
+            stream_id,
             is_draining: AtomicBool::new(false),
             over: watch::Sender::new(false),
             runtime: Handle::current(),

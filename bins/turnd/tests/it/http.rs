@@ -66,10 +66,15 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn open(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::try_open(address).unwrap()
+    }
+
+    /// The same; nothing where nobody listens.
+    pub(crate) fn try_open(address: SocketAddr) -> Option<Self> {
+        let stream = TcpStream::connect(address).ok()?;
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(READ_LIMIT)).unwrap();
-        Self { stream, address, buffer: Vec::new() }
+        Some(Self { stream, address, buffer: Vec::new() })
     }
 
     /// Sends one request and returns the status and the body's text.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bridge::witness::Facts;
 use bridge::{AdmitError, Prompt, Session};
-use request::store::{Entry as Known, Registered, Tombstone};
+use request::store::{Registered, Tombstone};
 use request::{Asked, Baseline, Canonical, Input, Options, Phase, Registration, Request, RequestId, State};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::clock::now_ms;
 use crate::content::Content;
 use crate::identity::fresh_uuid;
-use crate::limits::{RETURNS_MAX, RETURNS_SESSION_MAX, SUBMIT_WAIT_MS};
+use crate::limits::{RETURNS_MAX, RETURNS_SESSION_MAX, STAGE_WAIT_MS, SUBMIT_WAIT_MS};
 use crate::refusal::Refusal;
 use crate::returns::tracked::{Entry, Standing};
 use crate::returns::{RECORD_HASH, Returns, asked, evidence, refusal};
@@ -44,9 +44,9 @@ pub(crate) struct Submission {
 /// What it came to.
 pub(crate) enum Submitted {
     /// The request is new.
-    New(Box<Request>),
+    New(RequestId),
     /// The same was asked before.
-    Replayed(Box<Request>),
+    Replayed(RequestId),
     /// The same was asked long ago.
     Expired(Tombstone),
 }
@@ -73,14 +73,12 @@ impl Returns {
 
     async fn run(self: &Arc<Self>, submission: Submission) -> Result<Submitted, Refusal> {
         self.store()?;
-        if submission.is_named && self.known(&submission.request_id).await?.is_some() {
-            return self.replay(&submission).await;
-        }
         let ground = match self.ground(&submission).await {
             Ok(ground) => ground,
-            // What keeps it out may be its own first copy, which was registered before it made the session busy.
-            Err(_) if submission.is_named && self.known(&submission.request_id).await?.is_some() => {
-                return self.replay(&submission).await;
+            // Whatever keeps a new prompt out does not take back what was promised; and what keeps it out may be its own first copy, which
+            // was registered before it made the session busy.
+            Err(refusal) if submission.is_named && self.known(&submission.request_id).await?.is_some() => {
+                return self.replay(&submission, refusal).await;
             }
             Err(refusal) => return Err(refusal),
         };
@@ -91,15 +89,15 @@ impl Returns {
         }
     }
 
-    /// What is said of an id that is stored. Whatever keeps a new prompt out does not take back what was promised.
-    async fn replay(self: &Arc<Self>, submission: &Submission) -> Result<Submitted, Refusal> {
+    /// What is said of an id that is stored, though a new prompt is kept out.
+    async fn replay(self: &Arc<Self>, submission: &Submission, keeps_out: Refusal) -> Result<Submitted, Refusal> {
         match self.register(registration(submission, None)).await? {
-            // It was refused and removed in that moment; whoever asks again finds it free.
+            // It was refused and removed in that moment, so that it is as new as any.
             Registered::New(request) => {
                 let store = self.store()?;
                 let gone = asked(|reply| store.apply(request.id().clone(), Input::Refused, now_ms(), reply)).await;
                 gone.map_err(|error| refusal::of_store(&error))?;
-                Err(refusal::busy(&submission.session_id))
+                Err(keeps_out)
             }
             registered => self.known_already(submission, registered).await,
         }
@@ -117,8 +115,11 @@ impl Returns {
     ) -> Result<Submitted, Refusal> {
         let request_id = submission.request_id.as_str();
         match registered {
-            Registered::New(request) => Ok(Submitted::New(request)),
-            Registered::Known(request) => self.settled_down(*request).await.map(Submitted::Replayed),
+            Registered::New(request) => Ok(Submitted::New(request.id().clone())),
+            Registered::Known(request) => {
+                self.settled_down(&request).await?;
+                Ok(Submitted::Replayed(request.id().clone()))
+            }
             Registered::Tombstone(tombstone) => Ok(Submitted::Expired(tombstone)),
             Registered::Expired => Err(refusal::expired(request_id)),
             Registered::Mismatch | Registered::OtherRecipe { .. } | Registered::ForeignOwner => {
@@ -128,13 +129,10 @@ impl Returns {
     }
 
     /// A request that is still on its way to the agent is waited for.
-    async fn settled_down(self: &Arc<Self>, request: Request) -> Result<Box<Request>, Refusal> {
+    async fn settled_down(&self, request: &Request) -> Result<(), Refusal> {
         match self.tracked.of_request(request.id()) {
-            Some(entry) if !request.state.is_terminal() => {
-                self.arrived(&entry).await?;
-                self.row(&entry.request_id).await
-            }
-            _ => Ok(Box::new(request)),
+            Some(entry) if !request.state.is_terminal() => self.arrived(&entry).await,
+            _ => Ok(()),
         }
     }
 
@@ -184,7 +182,7 @@ impl Returns {
         submission: Submission,
         ground: Ground,
         request: Request,
-    ) -> Result<Box<Request>, Refusal> {
+    ) -> Result<RequestId, Refusal> {
         let texts = texts_hash(&submission.content.blocks);
         let entry = Arc::new(Entry::new(&request, &ground.session, texts));
         self.tracked.insert(&entry);
@@ -197,13 +195,19 @@ impl Returns {
                 self.tell_of(&entry, Input::Admitted);
             }
             Err(error) => {
-                entry.refuse(not_admitted(&entry.session_id, error));
-                self.tell_of(&entry, Input::Refused);
+                self.refuse(&entry, not_admitted(&entry.session_id, error)).await;
                 self.tracked.remove(&entry);
             }
         }
         self.arrived(&entry).await?;
-        self.row(&entry.request_id).await
+        Ok(entry.request_id.clone())
+    }
+
+    /// Removes the row of a request that there is not to be, and tells its callers why. They hear it when the id is free again; a store
+    /// that cannot say so holds them up only for a while.
+    pub(super) async fn refuse(&self, entry: &Arc<Entry>, refusal: Refusal) {
+        let _ = timeout(Duration::from_millis(STAGE_WAIT_MS), self.applied(entry, Input::Refused)).await;
+        entry.refuse(refusal);
     }
 
     /// Waits until a request is where its caller is answered: with the agent, or in the queue if it may be there, or over.
@@ -221,15 +225,6 @@ impl Returns {
         match entry.standing().refused {
             Some(refusal) => Err(refusal),
             None => Ok(()),
-        }
-    }
-
-    /// The row of a request that is there.
-    pub(crate) async fn row(&self, request_id: &RequestId) -> Result<Box<Request>, Refusal> {
-        match self.known(request_id).await? {
-            Some(Known::Request(request)) => Ok(request),
-            Some(Known::Tombstone(_)) => Err(refusal::pruned(request_id.as_str())),
-            None => Err(refusal::unknown(request_id.as_str())),
         }
     }
 }

@@ -291,8 +291,7 @@ impl Returns {
         if entry.queue {
             self.tell_of(entry, Input::Dropped(why));
         } else {
-            self.tell_of(entry, Input::Refused);
-            entry.refuse(refusal);
+            self.refuse(entry, refusal).await;
         }
         false
     }

@@ -34,8 +34,8 @@ pub(crate) async fn submit(call: &Call<'_>) -> Result<Reply, Refusal> {
     let submission = submission(call).map_err(refusal::unsent)?;
     let returns = &call.daemon.returns;
     match returns.submit(submission).await? {
-        Submitted::New(request) => receipt(returns, StatusCode::ACCEPTED, *request, false).await,
-        Submitted::Replayed(request) => receipt(returns, StatusCode::OK, *request, true).await,
+        Submitted::New(request_id) => receipt(returns, StatusCode::ACCEPTED, request_id, false).await,
+        Submitted::Replayed(request_id) => receipt(returns, StatusCode::OK, request_id, true).await,
         Submitted::Expired(tombstone) => Ok(reply_json(StatusCode::OK, &remains(&tombstone))),
     }
 }
@@ -101,13 +101,11 @@ pub(crate) async fn get(call: &Call<'_>) -> Result<Reply, Refusal> {
     let wait = wait_ms(call)?;
     let returns = &call.daemon.returns;
     let request_id = named(call)?;
-    let mut request = row(returns, &request_id).await?;
-    if let Some(wait) = wait.filter(|_| !request.state.is_terminal()) {
+    if let Some(wait) = wait {
         // Whether it ended or the time is over, what is so then is the answer.
         let _ = timeout(wait, ended(returns, &request_id)).await;
-        request = row(returns, &request_id).await?;
     }
-    receipt(returns, StatusCode::OK, *request, false).await
+    receipt(returns, StatusCode::OK, request_id, false).await
 }
 
 /// Resolves when a request has ended, as far as this life of the daemon has to do with it.
@@ -125,21 +123,20 @@ pub(crate) async fn cancel(call: &Call<'_>) -> Result<Reply, Refusal> {
     let returns = &call.daemon.returns;
     let request_id = named(call)?;
     let before = row(returns, &request_id).await?;
-    let request = match before.state.is_terminal() {
-        true => before,
-        false => returns.cancel(&request_id, interrupt).await?,
-    };
-    receipt(returns, StatusCode::OK, *request, false).await
+    if !before.state.is_terminal() {
+        returns.cancel(&request_id, interrupt).await?;
+    }
+    receipt(returns, StatusCode::OK, request_id, false).await
 }
 
 impl Returns {
     /// Ends a request as cancelled, unless it has ended. What waits in a queue goes; what runs goes on, unless it is to be interrupted.
-    async fn cancel(self: &Arc<Self>, request_id: &RequestId, interrupt: bool) -> Result<Box<Request>, Refusal> {
+    async fn cancel(self: &Arc<Self>, request_id: &RequestId, interrupt: bool) -> Result<(), Refusal> {
         let Some(entry) = self.tracked.of_request(request_id) else {
             // Its prompt is an earlier life's, and over: nothing of it is with any agent of ours.
             let store = self.store()?;
             let applied = asked(|reply| store.apply(request_id.clone(), Input::Cancel, now_ms(), reply)).await;
-            return applied.map(|applied| Box::new(applied.request)).map_err(|error| refusal::of_store(&error));
+            return applied.map(drop).map_err(|error| refusal::of_store(&error));
         };
         let applied = self.applied(&entry, Input::Cancel).await.map_err(|error| refusal::of_store(&error))?;
         if applied.event.is_some()
@@ -152,7 +149,7 @@ impl Returns {
                 let _ = session.cancel(Some(&entry.prompt_id), None);
             }
         }
-        Ok(Box::new(applied.request))
+        Ok(())
     }
 }
 
@@ -167,10 +164,10 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Reply, Refusal> {
         before: whole(call, "page", "invalid_page")?,
         limit: limit(call, RETURNS_LIST_DEFAULT, RETURNS_LIST_MAX)?,
     };
-    let (listed, stream_id) = returns.read(move |store| Ok((store.list(&list)?, store.head()?.stream_id))).await?;
+    let listed = returns.read(move |store| store.list(&list)).await?;
     let shown = |request: &Request| {
         let waiting_on = waiting_on(returns, request);
-        let beside = Beside { stream_id: &stream_id, waiting_on, ..Beside::default() };
+        let beside = Beside { stream_id: &returns.stream_id, waiting_on, ..Beside::default() };
         RawValue::from_string(request::receipt(request, &beside)).ok()
     };
     let requests: Vec<_> = listed.requests.iter().filter_map(shown).collect();
@@ -178,24 +175,28 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Reply, Refusal> {
     Ok(reply_json(StatusCode::OK, &json!({ "v": 1, "requests": requests, "next_page": next_page })))
 }
 
-/// The receipt of a request as it is now.
+/// The receipt of a request as it is now, all of it from one look.
 async fn receipt(
     returns: &Arc<Returns>,
     status: StatusCode,
-    request: Request,
+    request_id: RequestId,
     is_replayed: bool,
 ) -> Result<Reply, Refusal> {
-    let (id, incarnation_id) = (request.id().clone(), request.registration.incarnation_id.clone());
-    let is_terminal = request.state.is_terminal();
-    let beside = returns.read(move |store| {
-        let incarnation = incarnation_id.map(|id| store.incarnation(&id)).transpose()?.flatten();
+    let id = request_id.clone();
+    let looked = returns.read(move |store| {
+        let known = store.get(&id)?;
+        let Some(Known::Request(request)) = &known else { return Ok((known, None, None, Vec::new())) };
+        let incarnation_id = request.registration.incarnation_id.as_deref();
+        let incarnation = incarnation_id.map(|id| store.incarnation(id)).transpose()?.flatten();
+        let is_terminal = request.state.is_terminal();
         let event = if is_terminal { store.event_of(&id)? } else { None };
-        let late: Vec<Late> = store.late(&id)?.into_iter().map(|evidence| evidence.late).collect();
-        Ok((store.head()?.stream_id, incarnation, event, late))
+        let late = if is_terminal { store.late(&id)? } else { Vec::new() };
+        Ok((known, incarnation, event, late.into_iter().map(|evidence| evidence.late).collect::<Vec<Late>>()))
     });
-    let (stream_id, incarnation, event, late) = beside.await?;
+    let (known, incarnation, event, late) = looked.await?;
+    let request = request_of(known, &request_id)?;
     let beside = Beside {
-        stream_id: &stream_id,
+        stream_id: &returns.stream_id,
         is_replayed,
         incarnation: incarnation.as_ref(),
         waiting_on: waiting_on(returns, &request),
@@ -234,7 +235,12 @@ fn remains(tombstone: &Tombstone) -> serde_json::Value {
 }
 
 async fn row(returns: &Arc<Returns>, request_id: &RequestId) -> Result<Box<Request>, Refusal> {
-    match returns.known(request_id).await? {
+    request_of(returns.known(request_id).await?, request_id)
+}
+
+/// The whole of what is known under an id.
+fn request_of(known: Option<Known>, request_id: &RequestId) -> Result<Box<Request>, Refusal> {
+    match known {
         Some(Known::Request(request)) => Ok(request),
         Some(Known::Tombstone(tombstone)) => {
             let refusal = refusal::pruned(request_id.as_str());

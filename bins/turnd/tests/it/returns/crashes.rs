@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{
     all_events, body, cancel, ended, events, get, post, prompts, reached, sent, submit, submit_with, told, with,
 };
+use crate::http::Connection;
 use crate::world::{World, until};
 
 /// A world whose hosts live on for a turn of a second, with a session, whose daemon ends itself by a plan.
@@ -22,6 +23,11 @@ fn post_and_die(world: &mut World, session: &str, body: &Value) {
     let answer = world.connect().try_call("POST", &path, &body.to_string());
     assert_eq!(answer, None, "it was to die before its answer");
     world.until_killed();
+}
+
+/// The answer of a daemon that may end at any time.
+fn try_post(world: &World, path: &str, body: &str) -> Option<(u16, String)> {
+    Connection::try_open(world.address())?.try_call("POST", path, body)
 }
 
 /// What is said of the only request after a daemon was killed at a step of its submission.
@@ -224,8 +230,9 @@ fn scenario_41_lives_that_end_anywhere_under_load_send_each_prompt_once_and_end_
         let mut sessions = Vec::new();
         'life: for _ in 0..40 {
             if sessions.len() < 3 {
-                let made = world.connect().try_call("POST", "/session", r#"{"sessionScope":"thread"}"#);
-                let Some((200, made)) = made else { break 'life };
+                let Some((200, made)) = try_post(&world, "/session", r#"{"sessionScope":"thread"}"#) else {
+                    break 'life;
+                };
                 let made: Value = serde_json::from_str(&made).unwrap();
                 sessions.push(made["sessionId"].as_str().unwrap().to_owned());
             }
@@ -233,7 +240,7 @@ fn scenario_41_lives_that_end_anywhere_under_load_send_each_prompt_once_and_end_
             let path = format!("/session/{session}/return-requests");
             let request = with(body(&format!("X{number}"), "hello"), &json!({ "queue": true }));
             number += 1;
-            if world.connect().try_call("POST", &path, &request.to_string()).is_none() {
+            if try_post(&world, &path, &request.to_string()).is_none() {
                 break 'life;
             }
         }

@@ -129,6 +129,22 @@ fn sixty_four_wait_in_one_session_at_most() {
 }
 
 #[test]
+fn a_queue_that_is_full_refuses_the_same_id_alike_until_there_is_room() {
+    let mut world = World::journaled(&["--linger-ms", "100", "--max-pending-prompts-per-session", "1"]);
+    let session = world.session();
+    submit(&mut world, &session, "first", "hang");
+    let queued = with(body("X", "hello"), &json!({ "queue": true }));
+    for _ in 0..20 {
+        is_refused(&mut world, &session, &queued, 429, "queue_full");
+        assert_eq!(world.call("GET", "/return-requests/X", "").0, 404, "the id is free when its caller hears of it");
+    }
+    cancel(&mut world, "first", &json!({ "interrupt": true }));
+    until("there is room", || (post(&mut world, &session, &queued).0 == 202).then_some(()));
+    assert_eq!(ended(&mut world, "X")["state"], "completed");
+    sent(&world, 2);
+}
+
+#[test]
 fn scenario_49_a_queued_one_that_somebody_takes_back_or_whose_session_is_closed_is_not_delivered() {
     let mut world = world();
     let session = world.session();

@@ -124,6 +124,20 @@ fn told(head: &Parts, refusal: Refusal) -> Refusal {
     if is_submission { unsent(refusal) } else { refusal }
 }
 
+/// Whether a route needs the store of return requests, which is opened while the daemon serves already.
+const fn is_about_returns(route: &Route) -> bool {
+    matches!(
+        route,
+        Route::SubmitReturn
+            | Route::Return
+            | Route::Returns
+            | Route::CancelReturn
+            | Route::ReturnEvents
+            | Route::ReturnStream
+            | Route::ReturnConsumer
+    )
+}
+
 async fn routed<B>(daemon: &Arc<Daemon>, head: &Parts, body: B) -> Result<Reply, Refusal>
 where
     B: hyper::body::Body<Data = Bytes> + Unpin,
@@ -134,6 +148,9 @@ where
     let matched = daemon.router.find(&head.method, head.uri.path())?;
     let workspace = whereabouts::workspace(daemon, &matched, &fields).await?;
     let call = Call { daemon, workspace, head, fields, matched };
+    if is_about_returns(&call.matched.route) {
+        daemon.returns.opened().await;
+    }
     match call.matched.route {
         Route::Health => Ok(routes::health::get(&call)),
         Route::Capabilities => Ok(routes::capabilities::get(&call)),

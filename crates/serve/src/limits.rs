@@ -334,6 +334,10 @@ pub const RECOVERY_LOOK_MS: u64 = 50;
 /// requests, section 2.7).
 pub const RECOVERY_WAIT_MS: u64 = 60_000;
 
+/// How long a caller waits for the request store to be opened, in milliseconds: that of a thousand requests takes a few. Whoever comes while
+/// one of a million is looked through is told to come again.
+pub const RETURNS_OPEN_MS: u64 = 2_000;
+
 /// Between two looks for what may be pruned, in milliseconds.
 pub const RETURNS_PRUNE_MS: u64 = 600_000;
 

@@ -86,7 +86,8 @@ pub(crate) mod tests {
         let options = Arc::new(options(store.path()));
         let hosts = Arc::new(ProcessStarter { launcher: "/nonexistent".into() });
         let neighbours = Arc::<Neighbours>::default();
-        let (returns, _) = Returns::open(store.path().join("requests"), Arc::clone(&neighbours)).await;
+        let returns = Returns::new(Arc::clone(&neighbours));
+        returns.open(store.path().join("requests")).await;
         let workspace = |folder: &str| {
             let (options, hosts) = (Arc::clone(&options), Arc::clone(&hosts));
             Arc::new(Workspace::new(folder.as_ref(), options, hosts, Arc::clone(&returns)))

@@ -21,7 +21,8 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use bridge::Session;
 use request::store::{Entry as Known, OpenError, Options, Store, StoreError};
@@ -29,9 +30,10 @@ use request::{Request, RequestId};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::clock::now_ms;
-use crate::limits::RETURNS_SUBSCRIBERS_MAX;
+use crate::limits::{RETURNS_OPEN_MS, RETURNS_SUBSCRIBERS_MAX};
 use crate::neighbours::Neighbours;
 use crate::refusal::Refusal;
 use crate::tasks::{blocking, spawn_on};
@@ -45,8 +47,8 @@ const RECORD_HASH: &str = "recordHash";
 
 /// The return requests of one daemon.
 pub(crate) struct Returns {
-    /// None with the reason why there is none.
-    store: Result<Arc<Store>, Refusal>,
+    /// None while it is being opened; an error where there is none, with what is said of that.
+    store: OnceLock<Result<Arc<Store>, Refusal>>,
     pub(crate) tracked: Tracked,
     recovering: Recovering,
     neighbours: Arc<Neighbours>,
@@ -56,7 +58,7 @@ pub(crate) struct Returns {
     head: watch::Sender<u64>,
     pub(crate) subscribers: Arc<Semaphore>,
     /// Which stream it is; empty without a store.
-    pub(crate) stream_id: String,
+    stream_id: OnceLock<String>,
     is_draining: AtomicBool,
     /// Set once nothing more will come into the stream in this life.
     over: watch::Sender<bool>,
@@ -64,9 +66,26 @@ pub(crate) struct Returns {
 }
 
 impl Returns {
-    /// The requests in a folder, and those that have not ended. A daemon whose store cannot be opened has none, and says so to whoever
-    /// asks.
-    pub(crate) async fn open(folder: PathBuf, neighbours: Arc<Neighbours>) -> (Arc<Self>, Vec<Request>) {
+    /// The requests of a daemon, before its store is open.
+    pub(crate) fn new(neighbours: Arc<Neighbours>) -> Arc<Self> {
+        Arc::new(Self {
+            store: OnceLock::new(),
+            tracked: Tracked::default(),
+            recovering: Recovering::default(),
+            neighbours,
+            noted: Mutex::default(),
+            head: watch::Sender::new(0),
+            subscribers: Arc::new(Semaphore::new(RETURNS_SUBSCRIBERS_MAX)),
+            stream_id: OnceLock::new(),
+            is_draining: AtomicBool::new(false),
+            over: watch::Sender::new(false),
+            runtime: Handle::current(),
+        })
+    }
+
+    /// Opens the store in a folder and gives the requests in it that have not ended. A daemon whose store cannot be opened has none, and
+    /// says so to whoever asks. To look through a store of a million requests takes long: nothing but they waits for it.
+    pub(crate) async fn open(&self, folder: PathBuf) -> Vec<Request> {
         let opened = blocking(move || {
             let (store, open) = Store::open(&folder, options(), now_ms())?;
             let stream_id = store.head()?.stream_id.to_string();
@@ -80,39 +99,42 @@ impl Returns {
                 (Err(refusal::of_opening(&error)), Vec::new(), String::new())
             }
         };
-        let head = watch::Sender::new(store.as_ref().map_or(0, |store| store.newest()));
         if let Ok(store) = &store {
-            let newest = head.clone();
-            store.on_commit(Arc::new(move |number| {
-                newest.send_if_modified(|head| {
+            let head = self.head.clone();
+            let raise = move |number: u64| {
+                head.send_if_modified(|head| {
                     let is_new = number > *head;
                     *head = number.max(*head);
                     is_new
                 });
-            }));
+            };
+            raise(store.newest());
+            store.on_commit(Arc::new(raise));
         }
-        let returns = Self {
-            store,
-            tracked: Tracked::default(),
-            recovering: Recovering::of(&open),
-            neighbours,
-            noted: Mutex::default(),
-            head,
-            subscribers: Arc::new(Semaphore::new(RETURNS_SUBSCRIBERS_MAX)),
-            stream_id,
-            is_draining: AtomicBool::new(false),
-            over: watch::Sender::new(false),
-            runtime: Handle::current(),
-        };
-        (Arc::new(returns), open)
+        // It is opened once; a second time would change nothing.
+        let _ = self.stream_id.set(stream_id);
+        let _ = self.store.set(store);
+        self.recovering.begin(&open);
+        open
+    }
+
+    /// Waits until the store is open or known to be none, for a bounded time.
+    pub(crate) async fn opened(&self) {
+        let _ = timeout(Duration::from_millis(RETURNS_OPEN_MS), self.recovering.begun()).await;
     }
 
     /// The store.
     ///
     /// # Errors
-    /// 503 `store_corrupt` or `store_unavailable`.
+    /// 503 `store_corrupt` or `store_unavailable`; `store_busy` while it is being opened.
     pub(crate) fn store(&self) -> Result<&Arc<Store>, Refusal> {
-        self.store.as_ref().map_err(Clone::clone)
+        let opened = self.store.get().ok_or_else(refusal::opening)?;
+        opened.as_ref().map_err(Clone::clone)
+    }
+
+    /// Which stream the store has; nothing before it is open.
+    pub(crate) fn stream_id(&self) -> &str {
+        self.stream_id.get().map_or("", String::as_str)
     }
 
     /// The workspaces that they are about.

@@ -7,7 +7,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use request::Request;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -59,8 +58,8 @@ pub struct Server {
     listener: TcpListener,
     daemon: Arc<Daemon>,
     permits: Arc<Semaphore>,
-    /// The return requests that earlier lives left open.
-    unfinished: Vec<Request>,
+    /// The folder of the return requests.
+    requests: PathBuf,
     /// Held until the end: one daemon a workspace of a store.
     _stores: Vec<SessionLock>,
 }
@@ -89,10 +88,10 @@ impl Server {
         let (primary, further) = folders.split_first().ok_or(FoldersError::None)?;
         let stores = take_stores(&options.store, &folders).await?;
         let permits = Arc::new(Semaphore::new(options.limits.max_connections));
-        let place = Layout::new(&options.store, primary).requests();
-        let (returns, unfinished) = Returns::open(place, Arc::default()).await;
+        let requests = Layout::new(&options.store, primary).requests();
+        let returns = Returns::new(Arc::default());
         let daemon = Daemon::new(options, (primary, further), hosts, address, returns).map_err(ServeError::Routes)?;
-        Ok(Self { listener, daemon: Arc::new(daemon), permits, unfinished, _stores: stores })
+        Ok(Self { listener, daemon: Arc::new(daemon), permits, requests, _stores: stores })
     }
 
     /// Serves until `shutdown` resolves.
@@ -100,8 +99,8 @@ impl Server {
     /// At the end nothing new is accepted, every unfinished prompt ends as `daemon_shutdown` on disk and towards its readers,
     /// hosts are told, and what is still open gets a bounded time to finish.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { listener, daemon, permits, unfinished, _stores } = self;
-        spawn(Arc::clone(&daemon.returns).recover(unfinished));
+        let Self { listener, daemon, permits, requests, _stores } = self;
+        spawn(Arc::clone(&daemon.returns).take_up(requests));
         spawn(housekeeping::keep(Arc::downgrade(&daemon.returns)));
         if let Ok(webhooks) = daemon.webhooks() {
             webhooks.start().await;

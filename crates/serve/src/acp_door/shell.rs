@@ -329,7 +329,8 @@ mod tests {
         let store = tempfile::tempdir().unwrap();
         let hosts = Arc::new(ProcessStarter { launcher: "/nonexistent".into() });
         let (primary, address) = (std::path::Path::new("/one"), "127.0.0.1:1".parse().unwrap());
-        let (returns, _) = Returns::open(store.path().join("requests"), Arc::default()).await;
+        let returns = Returns::new(Arc::default());
+        returns.open(store.path().join("requests")).await;
         let daemon = Daemon::new(options(store.path()), (primary, &[]), hosts, address, returns).unwrap();
         let (near, far) = tokio::io::duplex(64 * 1024);
         spawn(receive(Arc::new(daemon), far, Visitor { is_local: true, place: None }));

@@ -3,6 +3,7 @@
 //! and no transcript is taken for final before that is free.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,36 +25,46 @@ use crate::workspace::Workspace;
 /// Why the processes of an earlier life are gone.
 const LOST: &str = "daemon_lost";
 
-/// The requests that are not decided yet, by their sessions.
+/// The requests that are not decided yet, by their sessions; none is known before the store is open.
+#[derive(Default)]
 pub(crate) struct Recovering {
-    open: watch::Sender<HashMap<RequestId, String>>,
+    open: watch::Sender<Option<HashMap<RequestId, String>>>,
 }
 
 impl Recovering {
-    /// All that had not ended.
-    pub(super) fn of(requests: &[Request]) -> Self {
+    /// These are all that had not ended.
+    pub(super) fn begin(&self, requests: &[Request]) {
         let open = requests.iter().map(|request| (request.id().clone(), request.registration.session_id.clone()));
-        Self { open: watch::Sender::new(open.collect()) }
+        self.open.send_replace(Some(open.collect()));
+    }
+
+    /// Waits until it is known what had not ended.
+    pub(super) async fn begun(&self) {
+        self.wait_for(|_| true).await;
     }
 
     fn done(&self, request_id: &RequestId) {
-        self.open.send_if_modified(|open| open.remove(request_id).is_some());
+        self.open.send_if_modified(|open| open.as_mut().is_some_and(|open| open.remove(request_id).is_some()));
     }
 
     /// Whether a request is not decided yet.
     pub(crate) fn has(&self, request_id: &RequestId) -> bool {
-        self.open.borrow().contains_key(request_id)
+        self.open.borrow().as_ref().is_some_and(|open| open.contains_key(request_id))
     }
 
     /// Waits until a request is decided.
     pub(crate) async fn decided(&self, request_id: &RequestId) {
-        // The sender is ours, so that it does not go.
-        let _ = self.open.subscribe().wait_for(|open| !open.contains_key(request_id)).await;
+        self.wait_for(|open| !open.contains_key(request_id)).await;
     }
 
     /// Waits until all requests of a session are decided.
     async fn decided_in(&self, session_id: &str) {
-        let _ = self.open.subscribe().wait_for(|open| open.values().all(|session| session != session_id)).await;
+        self.wait_for(|open| open.values().all(|session| session != session_id)).await;
+    }
+
+    async fn wait_for(&self, holds: impl Fn(&HashMap<RequestId, String>) -> bool) {
+        // The sender is ours, so that it does not go.
+        let _ = self.open.subscribe().wait_for(|open| open.as_ref().is_some_and(&holds)).await;
     }
 }
 
@@ -73,9 +84,15 @@ impl Returns {
         self.recovering.decided_in(session_id).await;
     }
 
+    /// Opens the store in a folder and decides all that earlier lives left open.
+    pub(crate) async fn take_up(self: Arc<Self>, folder: PathBuf) {
+        let open = self.open(folder).await;
+        self.recover(open).await;
+    }
+
     /// Decides all that earlier lives left open, the oldest first. Resolves when that is done.
-    pub(crate) async fn recover(self: Arc<Self>, open: Vec<Request>) {
-        let Ok(store) = self.store.clone() else { return };
+    async fn recover(self: Arc<Self>, open: Vec<Request>) {
+        let Ok(store) = self.store().cloned() else { return };
         let begun = Instant::now();
         let mut waiting = Vec::new();
         for request in open {

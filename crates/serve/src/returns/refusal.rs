@@ -101,6 +101,12 @@ pub(crate) fn of_opening(error: &OpenError) -> Refusal {
     unsent(corrupt("The request store is corrupt; its files were put aside, and an operator must decide"))
 }
 
+/// 503: the store is being opened.
+pub(crate) fn opening() -> Refusal {
+    let message = "The request store is being opened";
+    unsent(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "store_busy", message).retry_later())
+}
+
 fn corrupt(message: &'static str) -> Refusal {
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "store_corrupt", message)
 }

@@ -21,7 +21,8 @@ impl Returns {
     /// Closes the store once everything that its sessions said is on disk. Those are over by now; a request whose prompt was never heard of
     /// again ends as what it is: ended by the daemon.
     pub(crate) async fn close(self: &Arc<Self>) {
-        let Ok(store) = self.store.clone() else { return };
+        self.opened().await;
+        let Ok(store) = self.store().cloned() else { return };
         for entry in self.tracked.all() {
             if !entry.standing().is_over() {
                 let written = request::InputWritten::Maybe;

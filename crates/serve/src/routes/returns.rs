@@ -167,7 +167,7 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Reply, Refusal> {
     let listed = returns.read(move |store| store.list(&list)).await?;
     let shown = |request: &Request| {
         let waiting_on = waiting_on(returns, request);
-        let beside = Beside { stream_id: &returns.stream_id, waiting_on, ..Beside::default() };
+        let beside = Beside { stream_id: returns.stream_id(), waiting_on, ..Beside::default() };
         RawValue::from_string(request::receipt(request, &beside)).ok()
     };
     let requests: Vec<_> = listed.requests.iter().filter_map(shown).collect();
@@ -196,7 +196,7 @@ async fn receipt(
     let (known, incarnation, event, late) = looked.await?;
     let request = request_of(known, &request_id)?;
     let beside = Beside {
-        stream_id: &returns.stream_id,
+        stream_id: returns.stream_id(),
         is_replayed,
         incarnation: incarnation.as_ref(),
         waiting_on: waiting_on(returns, &request),

@@ -30,7 +30,8 @@ fn submission(session_id: &str) -> Submission {
 #[tokio::test]
 async fn scenario_20_a_daemon_that_stops_takes_nothing_and_sends_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let (returns, open) = Returns::open(folder.path().join("requests"), Arc::default()).await;
+    let returns = Returns::new(Arc::default());
+    let open = returns.open(folder.path().join("requests")).await;
     assert!(open.is_empty());
     let refusal = returns.submit(submission("s")).await.err().unwrap();
     assert_eq!(refusal.code, "session_not_found");
@@ -46,11 +47,14 @@ async fn scenario_20_a_daemon_that_stops_takes_nothing_and_sends_nothing() {
 #[tokio::test]
 async fn of_a_store_that_is_closed_nothing_is_said_but_that_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    let (returns, _) = Returns::open(folder.path().join("requests"), Arc::default()).await;
+    let returns = Returns::new(Arc::default());
+    returns.open(folder.path().join("requests")).await;
     returns.close().await;
-    let (other, _) = Returns::open(folder.path().join("requests"), Arc::default()).await;
+    let other = Returns::new(Arc::default());
+    other.open(folder.path().join("requests")).await;
     assert!(other.store().is_ok(), "it was let go");
-    let (third, _) = Returns::open(folder.path().join("requests"), Arc::default()).await;
+    let third = Returns::new(Arc::default());
+    third.open(folder.path().join("requests")).await;
     let refusal = third.submit(submission("s")).await.err().unwrap();
     assert_eq!((refusal.status.as_u16(), &*refusal.code), (503, "store_unavailable"), "another one has it");
 }
@@ -67,5 +71,28 @@ fn what_the_bridge_does_not_admit_was_not_sent() {
         let refusal = not_admitted("s", error);
         assert_eq!((refusal.status.as_u16(), &*refusal.code), (status, code));
         assert!(refusal.fields.contains(&("input_written", "no".into())), "{refusal:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_store_is_being_opened_callers_are_told_to_come_again_and_no_session_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let returns = Returns::new(Arc::default());
+    returns.opened().await;
+    let refusal = returns.submit(submission("s")).await.err().unwrap();
+    assert_eq!((refusal.status.as_u16(), &*refusal.code), (503, "store_busy"));
+    assert!(refusal.fields.contains(&("input_written", "no".into())), "{refusal:?}");
+    assert!(at_once(returns.before_opening("s")).is_none(), "it may have requests that are not decided");
+    returns.open(folder.path().join("requests")).await;
+    assert!(at_once(returns.before_opening("s")).is_some());
+    assert_eq!(returns.submit(submission("s")).await.err().unwrap().code, "session_not_found");
+}
+
+/// What a future comes to without waiting.
+fn at_once<F: Future>(future: F) -> Option<F::Output> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(future).poll(&mut context) {
+        std::task::Poll::Ready(output) => Some(output),
+        std::task::Poll::Pending => None,
     }
 }

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bridge::Session;
 use tokio::sync::watch;
@@ -28,8 +28,8 @@ pub(crate) struct Daemon {
     /// Set once all sessions are over, for connections that have more than one request.
     pub(crate) over: watch::Sender<bool>,
     pub(crate) returns: Arc<Returns>,
-    /// None where there is no store.
-    webhooks: Option<Webhooks>,
+    /// None before somebody asks for them, and where there is no store.
+    webhooks: OnceLock<Webhooks>,
     primary: Arc<Workspace>,
     further: Vec<Arc<Workspace>>,
 }
@@ -58,10 +58,7 @@ impl Daemon {
             gate: Gate::new(options.rates, address.ip().is_loopback()),
             router: Router::new()?,
             over: watch::Sender::new(false),
-            webhooks: returns.store().ok().map(|store| {
-                let outside = Outside::network(&options.version);
-                Webhooks::new(Arc::clone(store), returns.follow(), outside)
-            }),
+            webhooks: OnceLock::new(),
             returns,
             primary,
             further,
@@ -72,10 +69,24 @@ impl Daemon {
     /// The endpoints that terminal events are posted to.
     ///
     /// # Errors
-    /// 503 `store_corrupt` or `store_unavailable`.
+    /// 503 `store_corrupt`, `store_unavailable` or `store_busy`.
     pub(crate) fn webhooks(&self) -> Result<&Webhooks, Refusal> {
-        self.returns.store()?;
-        self.webhooks.as_ref().ok_or_else(Refusal::internal)
+        let store = self.returns.store()?;
+        Ok(self.webhooks.get_or_init(|| {
+            let outside = Outside::network(&self.options.version);
+            Webhooks::new(Arc::clone(store), self.returns.follow(), outside)
+        }))
+    }
+
+    /// Opens the store of return requests in a folder, serves the endpoints in it, and decides what earlier lives left open.
+    pub(crate) async fn take_up_returns(self: Arc<Self>, folder: PathBuf) {
+        let open = self.returns.open(folder).await;
+        if let Ok(webhooks) = self.webhooks()
+            && !self.returns.is_draining()
+        {
+            webhooks.start().await;
+        }
+        Arc::clone(&self.returns).recover(open).await;
     }
 
     /// The workspace that a request means that names none.
@@ -122,7 +133,7 @@ impl Daemon {
         }
         self.over.send_replace(true);
         self.retry_held();
-        if let Some(webhooks) = &self.webhooks {
+        if let Some(webhooks) = self.webhooks.get() {
             webhooks.end().await;
         }
         self.returns.close().await;

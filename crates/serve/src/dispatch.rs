@@ -135,6 +135,12 @@ const fn is_about_returns(route: &Route) -> bool {
             | Route::ReturnEvents
             | Route::ReturnStream
             | Route::ReturnConsumer
+            | Route::Webhooks
+            | Route::PutWebhook
+            | Route::Webhook
+            | Route::DeleteWebhook
+            | Route::RedeliverWebhook
+            | Route::ResumeWebhook
     )
 }
 

@@ -100,11 +100,8 @@ impl Server {
     /// hosts are told, and what is still open gets a bounded time to finish.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { listener, daemon, permits, requests, _stores } = self;
-        spawn(Arc::clone(&daemon.returns).take_up(requests));
+        spawn(Arc::clone(&daemon).take_up_returns(requests));
         spawn(housekeeping::keep(Arc::downgrade(&daemon.returns)));
-        if let Ok(webhooks) = daemon.webhooks() {
-            webhooks.start().await;
-        }
         let mut retry = interval(Duration::from_millis(HELD_RETRY_MS));
         retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let idleness = daemon.options.idleness;

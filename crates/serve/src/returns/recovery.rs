@@ -3,7 +3,6 @@
 //! and no transcript is taken for final before that is free.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,14 +83,8 @@ impl Returns {
         self.recovering.decided_in(session_id).await;
     }
 
-    /// Opens the store in a folder and decides all that earlier lives left open.
-    pub(crate) async fn take_up(self: Arc<Self>, folder: PathBuf) {
-        let open = self.open(folder).await;
-        self.recover(open).await;
-    }
-
     /// Decides all that earlier lives left open, the oldest first. Resolves when that is done.
-    async fn recover(self: Arc<Self>, open: Vec<Request>) {
+    pub(crate) async fn recover(self: Arc<Self>, open: Vec<Request>) {
         let Ok(store) = self.store().cloned() else { return };
         let begun = Instant::now();
         let mut waiting = Vec::new();

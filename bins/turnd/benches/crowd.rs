@@ -10,6 +10,7 @@ mod figures;
 mod http;
 #[path = "../tests/it/stream.rs"]
 mod stream;
+mod turns;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,8 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use figures::{AGENT, member, milliseconds, now, report, resident_mb, settle, spread};
+use figures::{AGENT, member, milliseconds, now, report, resident_mb, spread};
 use http::{Connection, Daemon};
+use turns::settle;
 
 const SESSIONS: usize = 200;
 const ADMISSIONS: usize = 4_000;

@@ -7,12 +7,14 @@
 mod figures;
 #[path = "../tests/it/http.rs"]
 mod http;
+mod turns;
 
 use std::net::SocketAddr;
 use std::thread;
 
-use figures::{AGENT, member, milliseconds, now, report, resident_mb, settle, spread};
+use figures::{AGENT, member, milliseconds, now, report, resident_mb, spread};
 use http::{Connection, Daemon};
+use turns::settle;
 
 const STARTS: usize = 15;
 const PROMPTS: usize = 2_000;

@@ -8,14 +8,16 @@
 mod figures;
 #[path = "../tests/it/http.rs"]
 mod http;
+mod turns;
 
 use std::fmt::Write as _;
 use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
-use figures::{AGENT, member, milliseconds, now, report, resident_mb, settle, spread};
+use figures::{AGENT, member, milliseconds, now, report, resident_mb, spread};
 use http::{Connection, Daemon};
+use turns::settle;
 
 const SESSION: &str = "11111111-1111-4111-8111-111111111111";
 const SESSION_BYTES: usize = 100_000_000;

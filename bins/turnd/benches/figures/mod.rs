@@ -2,21 +2,8 @@
 
 use std::time::Instant;
 
-use crate::http::Connection;
-
 /// The built-in agent without the moment that it takes before an answer, so that the daemon is what is measured.
 pub(crate) const AGENT: [&str; 2] = ["--agent", concat!(env!("CARGO_BIN_EXE_turnd"), " agent --answer-after-ms 0")];
-
-/// Waits until the turn is over, so that the next prompt finds an idle session.
-pub(crate) fn settle(connection: &mut Connection, session: &str, prompt: &str) {
-    let path = format!("/session/{session}/turns/{prompt}");
-    for _ in 0..100_000 {
-        if member(&connection.call("GET", &path, "").1, "state") == "completed" {
-            return;
-        }
-    }
-    panic!("the turn never settled");
-}
 
 /// The text under a key, wherever it stands.
 pub(crate) fn member(json: &str, key: &str) -> String {

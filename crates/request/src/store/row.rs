@@ -1,5 +1,8 @@
 //! A request as columns and back.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
@@ -40,58 +43,70 @@ pub(super) fn find(conn: &Connection, request_id: &str) -> Result<Option<Request
     statement.query_row([request_id], |row| Ok(read(row))).optional()?.transpose()
 }
 
+/// The value under a name. The library looks a name up by comparing it with those of all columns, which took more time than all else that
+/// was done with a row; here it is looked for first where [`COLUMNS`] has it.
+fn cell<T: FromSql>(row: &Row<'_>, name: &str) -> rusqlite::Result<T> {
+    static PLACES: LazyLock<HashMap<&str, usize>> =
+        LazyLock::new(|| COLUMNS.split(", ").enumerate().map(|(place, name)| (name, place)).collect());
+    let is_there = |place: &usize| row.as_ref().column_name(*place).is_ok_and(|there| there == name);
+    match PLACES.get(name).copied().filter(is_there) {
+        Some(place) => row.get(place),
+        None => row.get(name),
+    }
+}
+
 /// Reads the row that a select of [`select`] stands on.
 ///
 /// # Errors
 /// When a word in it is not known.
 pub(super) fn read(row: &Row<'_>) -> Result<Request, StoreError> {
     let registration = registration(row)?;
-    let armed_event: Option<u64> = row.get("armed_event_id")?;
-    let tail = row.get("armed_tail")?;
+    let armed_event: Option<u64> = cell(row, "armed_event_id")?;
+    let tail = cell(row, "armed_tail")?;
     Ok(Request {
         registration,
         state: word(row, "state", State::parse)?,
         phase: word(row, "phase", Phase::parse)?,
         input_written: word(row, "input_written", InputWritten::parse)?,
         code: maybe_word(row, "code", Code::parse)?,
-        detail: row.get("detail")?,
-        rev: row.get("rev")?,
+        detail: cell(row, "detail")?,
+        rev: cell(row, "rev")?,
         armed: armed_event.map(|event_id| ArmedCursor { event_id, tail }),
-        user_record_id: row.get("user_record_id")?,
+        user_record_id: cell(row, "user_record_id")?,
         evidence: maybe_word(row, "evidence", Evidence::parse)?,
-        admitted_at: row.get("admitted_at")?,
-        dispatched_at: row.get("dispatched_at")?,
-        submitted_at: row.get("submitted_at")?,
-        bound_at: row.get("bound_at")?,
-        ended_at: row.get("ended_at")?,
-        stop_reason: row.get("stop_reason")?,
-        final_message: row.get("final_message")?,
-        final_bytes: row.get("final_bytes")?,
-        final_sha256: row.get("final_sha256")?,
-        final_truncated: row.get("final_truncated")?,
-        terminal_seq: row.get("terminal_seq")?,
+        admitted_at: cell(row, "admitted_at")?,
+        dispatched_at: cell(row, "dispatched_at")?,
+        submitted_at: cell(row, "submitted_at")?,
+        bound_at: cell(row, "bound_at")?,
+        ended_at: cell(row, "ended_at")?,
+        stop_reason: cell(row, "stop_reason")?,
+        final_message: cell(row, "final_message")?,
+        final_bytes: cell(row, "final_bytes")?,
+        final_sha256: cell(row, "final_sha256")?,
+        final_truncated: cell(row, "final_truncated")?,
+        terminal_seq: cell(row, "terminal_seq")?,
     })
 }
 
 fn registration(row: &Row<'_>) -> Result<Registration, StoreError> {
-    let options: String = row.get("options")?;
+    let options: String = cell(row, "options")?;
     let options: Options = serde_json::from_str(&options)
         .map_err(|_| StoreError::Unreadable { column: "options", value: options.clone() })?;
     Ok(Registration {
         request_id: word(row, "request_id", |text| RequestId::parse(text).ok())?,
-        owner: row.get("owner")?,
-        input_hash: row.get("input_hash")?,
-        hash_version: row.get("hash_version")?,
-        session_id: row.get("session_id")?,
-        incarnation_id: row.get("incarnation_id")?,
-        prompt_id: row.get("prompt_id")?,
+        owner: cell(row, "owner")?,
+        input_hash: cell(row, "input_hash")?,
+        hash_version: cell(row, "hash_version")?,
+        session_id: cell(row, "session_id")?,
+        incarnation_id: cell(row, "incarnation_id")?,
+        prompt_id: cell(row, "prompt_id")?,
         options,
-        timeout_ms: row.get("timeout_ms")?,
-        deadline_at: row.get("deadline_at")?,
-        prompt_hash: row.get("prompt_hash")?,
-        prompt_bytes: row.get("prompt_bytes")?,
-        baseline: Baseline { prompt_id: row.get("baseline_prompt_id")?, turn: row.get("baseline_turn")? },
-        created_at: row.get("created_at")?,
+        timeout_ms: cell(row, "timeout_ms")?,
+        deadline_at: cell(row, "deadline_at")?,
+        prompt_hash: cell(row, "prompt_hash")?,
+        prompt_bytes: cell(row, "prompt_bytes")?,
+        baseline: Baseline { prompt_id: cell(row, "baseline_prompt_id")?, turn: cell(row, "baseline_turn")? },
+        created_at: cell(row, "created_at")?,
     })
 }
 
@@ -100,7 +115,7 @@ fn registration(row: &Row<'_>) -> Result<Registration, StoreError> {
 /// # Errors
 /// When it is not known.
 pub(super) fn word<T>(row: &Row<'_>, column: &'static str, parse: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
-    let text: String = row.get(column)?;
+    let text: String = cell(row, column)?;
     parse(&text).ok_or(StoreError::Unreadable { column, value: text })
 }
 
@@ -113,7 +128,7 @@ pub(super) fn maybe_word<T>(
     column: &'static str,
     parse: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, StoreError> {
-    let Some(text) = row.get::<_, Option<String>>(column)? else { return Ok(None) };
+    let Some(text) = cell::<Option<String>>(row, column)? else { return Ok(None) };
     parse(&text).map(Some).ok_or(StoreError::Unreadable { column, value: text })
 }
 

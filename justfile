@@ -68,6 +68,10 @@ cancel-kills ROUNDS="60" SEED="1": build
 lives SEQUENCES="20" SEED="1": build
     python3 -B e2e/lives.py {{SEQUENCES}} {{SEED}}
 
+# So many kills under return requests that are posted, repeated and cancelled by four clients at once, and what must hold behind each.
+return-kills KILLS="40" SEED="1": build
+    python3 -B e2e/return_kills.py {{KILLS}} {{SEED}}
+
 # What a verdict and a cold load cost us and what a cold load costs qwen-code, on the same 100 MB session.
 load-cost: build
     python3 -B e2e/load_cost.py

@@ -13,7 +13,7 @@ use crate::daemon::Daemon;
 use crate::identity;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, refuse};
-use crate::returns::refusal::unsent;
+use crate::returns::refusal::told;
 use crate::router::{Matched, Route};
 use crate::routes;
 use crate::unpanicked::unpanicked;
@@ -115,13 +115,6 @@ where
         mark_allowed(reply.headers_mut(), origin);
     }
     reply
-}
-
-/// What is refused of a submission says that nothing was sent, also before its route has it.
-fn told(head: &Parts, refusal: Refusal) -> Refusal {
-    let path = head.uri.path();
-    let is_submission = head.method == Method::POST && path.trim_end_matches('/').ends_with("/return-requests");
-    if is_submission { unsent(refusal) } else { refusal }
 }
 
 /// Whether a route needs the store of return requests, which is opened while the daemon serves already.

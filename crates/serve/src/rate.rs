@@ -16,6 +16,7 @@ use crate::identity::client_id;
 use crate::limits::{RATE_KEYS_MAX, RATE_SWEEP_MS};
 use crate::refusal::Refusal;
 use crate::reply::{Reply, refuse};
+use crate::returns::refusal::told;
 use crate::sync::lock;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -150,7 +151,7 @@ impl Gate {
         let tier = Tier::of(&head.method, head.uri.path())?;
         let now = now_ms();
         let spent = lock(buckets).take(self.key(head), tier, now).err()?;
-        Some(too_many(tier, &spent, now))
+        Some(too_many(head, tier, &spent, now))
     }
 
     /// How many requests were too many; none where nothing is counted.
@@ -171,11 +172,11 @@ impl Gate {
     }
 }
 
-fn too_many(tier: Tier, spent: &Spent, now_ms: u64) -> Reply {
+fn too_many(head: &Parts, tier: Tier, spent: &Spent, now_ms: u64) -> Reply {
     let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded", "Rate limit exceeded")
         .with("tier", tier.as_str())
         .with("retryAfterMs", spent.retry_after_ms);
-    let mut reply = refuse(&refusal);
+    let mut reply = refuse(&told(head, refusal));
     let headers = reply.headers_mut();
     headers.insert(RETRY_AFTER, spent.retry_after_ms.div_ceil(1000).into());
     headers.insert(LIMIT, spent.limit.into());

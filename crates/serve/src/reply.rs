@@ -1,7 +1,8 @@
 //! Answers: a whole body, none, or a stream of chunks.
 
-use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -29,6 +30,13 @@ pub(crate) enum Body {
     Whole(Bytes),
     /// Chunks as they come, until the sender is dropped.
     Stream(mpsc::Receiver<Bytes>),
+    /// The same, where an end that nobody has called whole breaks the body off, so that it is not taken for all there is.
+    Checked {
+        /// The chunks.
+        chunks: mpsc::Receiver<Bytes>,
+        /// Set before the sender of a whole body is dropped.
+        is_whole: Arc<AtomicBool>,
+    },
     /// The same, where it is known how many bytes are still to come.
     Sized {
         /// The chunks.
@@ -40,11 +48,16 @@ pub(crate) enum Body {
     Pieces(Pieces),
 }
 
+/// A body that ends before all of it was said.
+#[derive(Debug, thiserror::Error)]
+#[error("the body was broken off")]
+pub(crate) struct BrokenOff;
+
 impl hyper::body::Body for Body {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BrokenOff;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         match &mut *self {
             Self::Empty => Poll::Ready(None),
             Self::Whole(bytes) => {
@@ -53,6 +66,11 @@ impl hyper::body::Body for Body {
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             Self::Stream(chunks) => chunks.poll_recv(cx).map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Checked { chunks, is_whole } => chunks.poll_recv(cx).map(|chunk| match chunk {
+                Some(bytes) => Some(Ok(Frame::data(bytes))),
+                None if is_whole.load(Ordering::Acquire) => None,
+                None => Some(Err(BrokenOff)),
+            }),
             Self::Sized { chunks, left } => chunks.poll_recv(cx).map(|chunk| {
                 let bytes = chunk?;
                 *left = left.saturating_sub(bytes.len() as u64);
@@ -66,7 +84,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Empty | Self::Sized { left: 0, .. } => true,
             Self::Pieces(pieces) => pieces.left() == 0,
-            Self::Whole(_) | Self::Stream(_) | Self::Sized { .. } => false,
+            Self::Whole(_) | Self::Stream(_) | Self::Checked { .. } | Self::Sized { .. } => false,
         }
     }
 
@@ -74,7 +92,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Empty => SizeHint::with_exact(0),
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Stream(_) => SizeHint::default(),
+            Self::Stream(_) | Self::Checked { .. } => SizeHint::default(),
             Self::Sized { left, .. } => SizeHint::with_exact(*left),
             Self::Pieces(pieces) => SizeHint::with_exact(pieces.left()),
         }

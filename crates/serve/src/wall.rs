@@ -13,6 +13,7 @@ use hyper::{Method, StatusCode};
 
 use crate::refusal::Refusal;
 use crate::reply::{Reply, no_content, refuse};
+use crate::returns::refusal::told;
 use crate::token::Token;
 
 /// The names under which a browser or a container reaches a loopback bind.
@@ -82,13 +83,10 @@ impl Wall {
     pub(crate) fn check(&self, head: &Parts) -> Passage {
         let (method, path, headers) = (&head.method, head.uri.path(), &head.headers);
         if !self.is_meant(head) {
-            return Passage::Stop(refuse(&Refusal::new(
-                StatusCode::FORBIDDEN,
-                "host_not_allowed",
-                "Invalid Host header",
-            )));
+            let refusal = Refusal::new(StatusCode::FORBIDDEN, "host_not_allowed", "Invalid Host header");
+            return Passage::Stop(refuse(&told(head, refusal)));
         }
-        let Ok(origin) = self.origin(headers) else { return Passage::Stop(foreign_origin()) };
+        let Ok(origin) = self.origin(headers) else { return Passage::Stop(foreign_origin(head)) };
         if let Some(origin) = &origin
             && method == Method::OPTIONS
             && is_preflight(headers)
@@ -101,7 +99,8 @@ impl Wall {
         if open || self.authorized(headers) {
             return Passage::Pass(origin);
         }
-        let mut reply = refuse(&Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized"));
+        let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized");
+        let mut reply = refuse(&told(head, refusal));
         if let Some(origin) = &origin {
             mark_allowed(reply.headers_mut(), origin);
         }
@@ -176,8 +175,9 @@ fn is_preflight(headers: &HeaderMap) -> bool {
     headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) || headers.contains_key(ACCESS_CONTROL_REQUEST_HEADERS)
 }
 
-fn foreign_origin() -> Reply {
-    let mut reply = refuse(&Refusal::new(StatusCode::FORBIDDEN, "origin_not_allowed", "Request denied by CORS policy"));
+fn foreign_origin(head: &Parts) -> Reply {
+    let refusal = Refusal::new(StatusCode::FORBIDDEN, "origin_not_allowed", "Request denied by CORS policy");
+    let mut reply = refuse(&told(head, refusal));
     reply.headers_mut().insert(VARY, HeaderValue::from_static("Origin"));
     reply
 }

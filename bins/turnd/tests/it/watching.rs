@@ -110,6 +110,25 @@ fn scenario_67_a_line_is_handed_on_while_the_stream_stays_open_byte_for_byte() {
 }
 
 #[test]
+fn a_watch_that_a_filter_shows_nothing_goes_on_behind_what_it_left_out() {
+    // Between the first two heartbeats 40 others end, and then one that is wanted, of which no page takes it past.
+    let daemon = Scripted::play(|request, before| match before {
+        0 => Reply::Stream(vec!["\n".into()], End::Cut),
+        1 => Reply::Answer(200, "", page(40, 0, 90)),
+        2 => Reply::Stream(vec!["\n".into(), event(41)], End::Cut),
+        3 => Reply::Answer(200, "", page(after(request), 1, 90)),
+        _ => Reply::Stream(vec![events(after(request) + 1..=43)], End::Open),
+    });
+    let mut watch = daemon.start(&["request", "watch", "--state", "completed"]);
+    assert_eq!(watch.lines().take(3), events(41..=43));
+    let heard = daemon.heard();
+    assert_eq!(heard.iter().map(after).collect::<Vec<_>>(), [0, 0, 40, 40, 41]);
+    for asked in [1, 3] {
+        assert!(heard[asked].target.ends_with("&state=completed&limit=1"), "{}", heard[asked].target);
+    }
+}
+
+#[test]
 fn scenario_71_a_watch_outlives_restarts_of_the_daemon_and_repeats_and_loses_nothing() {
     let daemon = Scripted::play(|request, before| match before {
         0 => Reply::Stream(vec![events(1..=3)], End::Cut),

@@ -101,7 +101,8 @@ fn on_this_machine_callers_are_told_apart_by_their_word_and_elsewhere_by_their_p
 
 #[test]
 fn the_answer_has_the_numbers_of_the_wire_rules() {
-    let reply = too_many(Tier::Prompt, &Spent { limit: 2, retry_after_ms: 29_980 }, 1_795_978_474_300);
+    let (head, ()) = hyper::Request::post("/session/s/prompt").body(()).unwrap().into_parts();
+    let reply = too_many(&head, Tier::Prompt, &Spent { limit: 2, retry_after_ms: 29_980 }, 1_795_978_474_300);
     assert_eq!(reply.status(), 429);
     for (name, value) in [
         ("retry-after", "30"),

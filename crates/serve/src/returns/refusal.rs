@@ -1,6 +1,7 @@
 //! Why there is no such request, as its caller is told. Each says that nothing was sent.
 
-use hyper::StatusCode;
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
 use request::store::{OpenError, StoreError};
 
 use crate::refusal::Refusal;
@@ -15,6 +16,13 @@ pub(crate) fn unsent(refusal: Refusal) -> Refusal {
     } else {
         refusal.with(INPUT_WRITTEN, "no")
     }
+}
+
+/// What is refused of a submission says so, also before its route has it.
+pub(crate) fn told(head: &Parts, refusal: Refusal) -> Refusal {
+    let path = head.uri.path();
+    let is_submission = head.method == Method::POST && path.trim_end_matches('/').ends_with("/return-requests");
+    if is_submission { unsent(refusal) } else { refusal }
 }
 
 /// 409: a turn runs or waits.

@@ -3,6 +3,7 @@
 //! that none is missed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -15,6 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use crate::limits::{HEARTBEAT_MS, RECONNECT_MS, RETURNS_PAGE_EVENTS, RETURNS_SUBSCRIBERS_MAX, RETURNS_WRITE_MS};
 use crate::refusal::Refusal;
+use crate::reply::Body;
 use crate::returns::{Returns, refusal};
 use crate::tasks::blocking;
 
@@ -95,16 +97,18 @@ pub(crate) fn is_at_head(events: &Events) -> bool {
     events.next_after >= events.head
 }
 
-/// Where the chunks of the stream go, and the task that produces them, beginning with a page that was read already. With `until` it ends
-/// behind that number.
+/// The body of a stream, and the task that produces it, beginning with a page that was read already. With `until` it ends behind that
+/// number. A body that ends otherwise, because its reader takes too long or the store cannot go on, is broken off.
 pub(crate) fn open(
     reader: Reader,
     first: Events,
     form: Form,
     until: Option<u64>,
-) -> (mpsc::Receiver<Bytes>, impl Future<Output = ()> + Send) {
-    let (sender, receiver) = mpsc::channel(CHUNKS_QUEUED);
-    (receiver, Sending { reader, form, until, chunks: sender }.run(first))
+) -> (Body, impl Future<Output = ()> + Send) {
+    let (sender, chunks) = mpsc::channel(CHUNKS_QUEUED);
+    let is_whole = Arc::new(AtomicBool::new(false));
+    let body = Body::Checked { chunks, is_whole: Arc::clone(&is_whole) };
+    (body, Sending { reader, form, until, chunks: sender, is_whole }.run(first))
 }
 
 struct Sending {
@@ -112,6 +116,7 @@ struct Sending {
     form: Form,
     until: Option<u64>,
     chunks: mpsc::Sender<Bytes>,
+    is_whole: Arc<AtomicBool>,
 }
 
 impl Sending {
@@ -126,8 +131,11 @@ impl Sending {
         loop {
             let is_over = self.until.is_some_and(|until| events.next_after >= until) || is_last && is_at_head(&events);
             let text = self.page(&events);
-            if !text.is_empty() && !self.send(text).await || is_over {
+            if !text.is_empty() && !self.send(text).await {
                 return;
+            }
+            if is_over {
+                return self.is_whole.store(true, Ordering::Release);
             }
             let mut is_asked = !is_at_head(&events);
             while !is_asked {
@@ -184,7 +192,7 @@ impl Sending {
         text.freeze()
     }
 
-    /// A reader that cannot go on is told why; of lines the next try is answered with the reason.
+    /// A reader that cannot go on is told why; a body of lines is just broken off, and the next try answered with the reason.
     async fn break_off(&self, error: &PageError) {
         if self.form == Form::Lines {
             return;
@@ -194,7 +202,8 @@ impl Sending {
         body["status"] = refusal.status.as_u16().into();
         let mut text = BytesMut::new();
         put_event(&mut text, None, "gap", &body.to_string());
-        self.send(text.freeze()).await;
+        let is_told = self.send(text.freeze()).await;
+        self.is_whole.store(is_told, Ordering::Release);
     }
 }
 
@@ -236,3 +245,6 @@ pub(crate) fn refused(error: &PageError) -> Refusal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ use crate::content::Content;
 use crate::identity::fresh_uuid;
 use crate::limits::{RETURNS_MAX, RETURNS_SESSION_MAX, STAGE_WAIT_MS, SUBMIT_WAIT_MS};
 use crate::refusal::Refusal;
+use crate::returns::claims::Claim;
 use crate::returns::tracked::{Entry, Standing};
 use crate::returns::{RECORD_HASH, Returns, asked, evidence, refusal};
 use crate::workspace::Workspace;
@@ -73,24 +74,32 @@ impl Returns {
 
     async fn run(self: &Arc<Self>, submission: Submission) -> Result<Submitted, Refusal> {
         self.store()?;
+        let claim = self.claims.take(&submission.request_id).await;
+        // What is on its way under this id, as it is before the row is looked at: a refusal takes both away.
+        let earlier = self.tracked.of_request(&submission.request_id);
         let ground = match self.ground(&submission).await {
             Ok(ground) => ground,
             // Whatever keeps a new prompt out does not take back what was promised; and what keeps it out may be its own first copy, which
             // was registered before it made the session busy.
             Err(refusal) if submission.is_named && self.known(&submission.request_id).await?.is_some() => {
-                return self.replay(&submission, refusal).await;
+                let registered = self.replay(&submission, refusal).await?;
+                drop(claim);
+                return self.known_already(&submission, registered, earlier).await;
             }
             Err(refusal) => return Err(refusal),
         };
         let registration = registration(&submission, Some(&ground));
         match self.register(registration).await? {
-            Registered::New(request) => self.begin(submission, ground, *request).await.map(Submitted::New),
-            registered => self.known_already(&submission, registered).await,
+            Registered::New(request) => self.begin(submission, ground, *request, claim).await.map(Submitted::New),
+            registered => {
+                drop(claim);
+                self.known_already(&submission, registered, earlier).await
+            }
         }
     }
 
     /// What is said of an id that is stored, though a new prompt is kept out.
-    async fn replay(self: &Arc<Self>, submission: &Submission, keeps_out: Refusal) -> Result<Submitted, Refusal> {
+    async fn replay(&self, submission: &Submission, keeps_out: Refusal) -> Result<Registered, Refusal> {
         match self.register(registration(submission, None)).await? {
             // It was refused and removed in that moment, so that it is as new as any.
             Registered::New(request) => {
@@ -99,7 +108,7 @@ impl Returns {
                 gone.map_err(|error| refusal::of_store(&error))?;
                 Err(keeps_out)
             }
-            registered => self.known_already(submission, registered).await,
+            registered => Ok(registered),
         }
     }
 
@@ -112,12 +121,16 @@ impl Returns {
         self: &Arc<Self>,
         submission: &Submission,
         registered: Registered,
+        earlier: Option<Arc<Entry>>,
     ) -> Result<Submitted, Refusal> {
         let request_id = submission.request_id.as_str();
         match registered {
             Registered::New(request) => Ok(Submitted::New(request.id().clone())),
             Registered::Known(request) => {
-                self.settled_down(&request).await?;
+                // What is still on its way to the agent is waited for.
+                if let Some(entry) = earlier.filter(|_| !request.state.is_terminal()) {
+                    self.arrived(&entry).await?;
+                }
                 Ok(Submitted::Replayed(request.id().clone()))
             }
             Registered::Tombstone(tombstone) => Ok(Submitted::Expired(tombstone)),
@@ -125,14 +138,6 @@ impl Returns {
             Registered::Mismatch | Registered::OtherRecipe { .. } | Registered::ForeignOwner => {
                 Err(refusal::reused(request_id))
             }
-        }
-    }
-
-    /// A request that is still on its way to the agent is waited for.
-    async fn settled_down(&self, request: &Request) -> Result<(), Refusal> {
-        match self.tracked.of_request(request.id()) {
-            Some(entry) if !request.state.is_terminal() => self.arrived(&entry).await,
-            _ => Ok(()),
         }
     }
 
@@ -176,12 +181,14 @@ impl Returns {
         Ok(Ground { workspace, session, facts, incarnation_id })
     }
 
-    /// Admits the prompt of a row that was just written (S4), and waits until the agent has it (S8).
+    /// Admits the prompt of a row that was just written (S4), and waits until the agent has it (S8). Who else asks for the id has its turn
+    /// when the prompt is admitted, or the row gone.
     async fn begin(
         self: &Arc<Self>,
         submission: Submission,
         ground: Ground,
         request: Request,
+        claim: Claim,
     ) -> Result<RequestId, Refusal> {
         let texts = texts_hash(&submission.content.blocks);
         let entry = Arc::new(Entry::new(&request, &ground.session, texts));
@@ -199,6 +206,7 @@ impl Returns {
                 self.tracked.remove(&entry);
             }
         }
+        drop(claim);
         self.arrived(&entry).await?;
         Ok(entry.request_id.clone())
     }

@@ -222,25 +222,35 @@ struct Tables {
     ended: VecDeque<Arc<Entry>>,
 }
 
+impl Tables {
+    /// Whether this very one was found by its id; it is not any more.
+    fn take_request(&mut self, entry: &Entry) -> bool {
+        let is_it = self.by_request.get(&entry.request_id).is_some_and(|found| found.prompt_id == entry.prompt_id);
+        is_it && self.by_request.remove(&entry.request_id).is_some()
+    }
+}
+
 impl Tracked {
-    /// Takes one in.
+    /// Takes one in. One of the same id before it was refused, and there is no more to hear of it.
     pub(crate) fn insert(&self, entry: &Arc<Entry>) {
         let mut tables = lock(&self.tables);
         tables.by_prompt.insert(entry.prompt_id.clone(), Arc::clone(entry));
-        tables.by_request.insert(entry.request_id.clone(), Arc::clone(entry));
+        if let Some(refused) = tables.by_request.insert(entry.request_id.clone(), Arc::clone(entry)) {
+            tables.by_prompt.remove(&refused.prompt_id);
+        }
     }
 
     /// Lets go of one whose row is gone.
     pub(crate) fn remove(&self, entry: &Entry) {
         let mut tables = lock(&self.tables);
         tables.by_prompt.remove(&entry.prompt_id);
-        tables.by_request.remove(&entry.request_id);
+        tables.take_request(entry);
     }
 
     /// Notes that the prompt of one has ended, and that the store knows how. It is found by its prompt for a while.
     pub(crate) fn end(&self, entry: &Arc<Entry>) {
         let mut tables = lock(&self.tables);
-        if tables.by_request.remove(&entry.request_id).is_none() {
+        if !tables.take_request(entry) {
             return;
         }
         tables.ended.push_back(Arc::clone(entry));
@@ -340,6 +350,21 @@ mod tests {
         assert_eq!(tracked.open("s"), (0, 0));
         assert!(tracked.of_prompt("p0").is_none(), "the first has made room");
         assert!(tracked.of_prompt("p1").is_some() && tracked.of_request(&entries[1].request_id).is_none());
+    }
+
+    #[test]
+    fn one_that_was_refused_takes_nothing_with_it_of_the_next_one_of_its_id() {
+        let tracked = Tracked::default();
+        let refused = Arc::new(entry("p"));
+        let next = Arc::new(Entry { prompt_id: "q".into(), ..entry("p") });
+        tracked.insert(&refused);
+        tracked.insert(&next);
+        tracked.end(&refused);
+        tracked.remove(&refused);
+        assert!(tracked.of_prompt("p").is_none());
+        let [by_prompt, by_request] = [tracked.of_prompt("q"), tracked.of_request(&next.request_id)];
+        assert!([by_prompt, by_request].iter().flatten().all(|found| Arc::ptr_eq(found, &next)));
+        assert_eq!(tracked.all().len(), 1);
     }
 
     #[test]

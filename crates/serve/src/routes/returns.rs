@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use request::store::{Entry as Known, List, Tombstone};
+use request::store::{Entry as Known, List, StoreError, Tombstone};
 use request::{Beside, Canonical, Input, Late, Options, Phase, Request, RequestId, State};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -136,9 +136,9 @@ impl Returns {
             // Its prompt is an earlier life's, and over: nothing of it is with any agent of ours.
             let store = self.store()?;
             let applied = asked(|reply| store.apply(request_id.clone(), Input::Cancel, now_ms(), reply)).await;
-            return applied.map(drop).map_err(|error| refusal::of_store(&error));
+            return applied.map(drop).map_err(|error| not_cancelled(request_id, &error));
         };
-        let applied = self.applied(&entry, Input::Cancel).await.map_err(|error| refusal::of_store(&error))?;
+        let applied = self.applied(&entry, Input::Cancel).await.map_err(|error| not_cancelled(request_id, &error))?;
         if applied.event.is_some()
             && let Some(session) = self.session(&entry.session_id)
         {
@@ -150,6 +150,14 @@ impl Returns {
             }
         }
         Ok(())
+    }
+}
+
+/// What is said of a cancel that is not on record. A request that was refused in that moment is none any more.
+fn not_cancelled(request_id: &RequestId, error: &StoreError) -> Refusal {
+    match error {
+        StoreError::Unknown => refusal::unknown(request_id.as_str()),
+        error => refusal::of_store(error),
     }
 }
 

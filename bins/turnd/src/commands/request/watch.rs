@@ -12,6 +12,7 @@ use crate::cli::WatchArgs;
 use crate::client::{Answer, Backoff, Client, ClientError, Lines, Opened, dice, segment};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, progress};
+use drain::Page;
 use position::{Place, Position};
 
 /// Why a connection is not read any more, though it may go on over another one; a daemon may have said when.
@@ -37,7 +38,7 @@ async fn stay(client: &mut Client, args: &WatchArgs, mut position: Position) -> 
         let over = match open(client, args, &position).await {
             Ok(Opened::Lines(mut lines)) => {
                 let before = position.flushed();
-                let over = follow(&mut lines, &mut position).await?;
+                let over = follow(client, args, &mut lines, &mut position).await?;
                 if position.flushed() != before {
                     backoff = Backoff::endless();
                 }
@@ -79,7 +80,12 @@ async fn refused(client: &mut Client, args: &WatchArgs) -> Result<Option<Answer>
 
 /// Prints one connection's lines until it ends. A daemon that is told to stop ends it in order, and one that cannot go on does too: what
 /// is wrong is the answer to the next try.
-async fn follow(lines: &mut Lines, position: &mut Position) -> Result<Over, Failure> {
+async fn follow(
+    client: &mut Client,
+    args: &WatchArgs,
+    lines: &mut Lines,
+    position: &mut Position,
+) -> Result<Over, Failure> {
     loop {
         let line = match lines.next().await {
             Ok(Some(line)) => line,
@@ -87,9 +93,24 @@ async fn follow(lines: &mut Lines, position: &mut Position) -> Result<Over, Fail
             Err(error) => return broken(error),
         };
         if line.is_empty() {
+            pass(client, args, position).await;
             continue;
         }
         print(&line, position)?;
+    }
+}
+
+/// Moves behind what a filter leaves out, so that a watch that is shown nothing does not fall behind what the daemon keeps: a heartbeat of
+/// this form has no place in it, and a page has. What there is to print comes over the stream, and what is wrong is seen there too.
+async fn pass(client: &mut Client, args: &WatchArgs, position: &mut Position) {
+    if args.state.is_none() {
+        return;
+    }
+    let path = format!("{}&limit=1", target(args, position));
+    let Ok(answer) = client.call(Method::GET, &path, None).await else { return };
+    let page = Page::of(&answer.body).filter(|_| answer.is_success());
+    if let Some(page) = page.filter(|page| page.events.is_empty() && page.next_after > position.number()) {
+        position.pass(page.next_after, page.next_cursor);
     }
 }
 

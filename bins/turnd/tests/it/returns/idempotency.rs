@@ -94,6 +94,36 @@ fn scenario_06_of_fifty_at_once_one_is_new_and_all_have_one_receipt() {
 }
 
 #[test]
+fn of_several_at_once_nobody_is_promised_a_request_that_another_ones_refusal_takes_away() {
+    let mut world = world();
+    let session = world.session();
+    let path = format!("/session/{session}/return-requests");
+    for round in 0..30 {
+        // Four ids, of which the session takes one at a time, each asked for by four callers.
+        let answers: Vec<(String, u16, Value)> = thread::scope(|scope| {
+            let post = |number: usize| {
+                let (mut connection, path) = (world.connect(), &path);
+                scope.spawn(move || {
+                    let id = format!("X{round}-{}", number % 4);
+                    let (status, answer) = connection.try_call("POST", path, &body(&id, "hello").to_string()).unwrap();
+                    (id, status, serde_json::from_str(&answer).unwrap())
+                })
+            };
+            let threads: Vec<_> = (0..16).map(post).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        for (id, status, answer) in answers {
+            if status == 409 {
+                assert_eq!((&answer["code"], &answer["input_written"]), (&json!("busy"), &json!("no")));
+            } else {
+                assert!(status == 200 || status == 202, "{status} {answer}");
+                assert_eq!(get(&mut world, &id)["prompt_id"], answer["prompt_id"], "{id}");
+            }
+        }
+    }
+}
+
+#[test]
 fn scenario_09_what_was_refused_leaves_the_id_free() {
     let mut world = world();
     let session = world.session();

@@ -13,7 +13,7 @@ use crate::dispatch::Call;
 use crate::limits::{RETURNS_LIST_MAX, RETURNS_PAGE_EVENTS};
 use crate::query;
 use crate::refusal::Refusal;
-use crate::reply::{Body, Reply, ok};
+use crate::reply::{Reply, ok};
 use crate::requests::number;
 use crate::returns::stream::{Form, Reader, is_at_head, open, refused};
 use crate::returns::submit::OWNER;
@@ -80,9 +80,9 @@ async fn stream(call: &Call<'_>, form: Form) -> Result<Reply, Refusal> {
     // What is wrong with the place is said before anything else is.
     let first = next(&mut reader).await?;
     let until = is_once.then_some(first.head);
-    let (chunks, sending) = open(reader, first, form, until);
+    let (body, sending) = open(reader, first, form, until);
     spawn(sending);
-    let mut reply = Response::new(Body::Stream(chunks));
+    let mut reply = Response::new(body);
     let headers = reply.headers_mut();
     let media = match form {
         Form::Lines => "application/x-ndjson",

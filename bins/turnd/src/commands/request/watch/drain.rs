@@ -46,18 +46,18 @@ pub(super) async fn run(client: &mut Client, args: &WatchArgs, mut position: Pos
 
 /// A page of the stream.
 #[derive(Debug)]
-struct Page {
+pub(super) struct Page {
     /// The events, byte for byte.
-    events: Vec<Box<RawValue>>,
+    pub(super) events: Vec<Box<RawValue>>,
     /// How far the page goes; a filter may have left out all of it.
-    next_after: u64,
-    next_cursor: Option<String>,
+    pub(super) next_after: u64,
+    pub(super) next_cursor: Option<String>,
     /// How far the stream goes.
     head: u64,
 }
 
 impl Page {
-    fn of(body: &[u8]) -> Option<Self> {
+    pub(super) fn of(body: &[u8]) -> Option<Self> {
         let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body).ok()?;
         let number = |key| serde_json::from_str(fields.get(key)?.get()).ok();
         Some(Self {

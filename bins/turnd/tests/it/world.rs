@@ -92,6 +92,13 @@ impl World {
         Connection::open(self.daemon.address).try_call(method, path, body).map(|(status, _)| status)
     }
 
+    /// How much memory the daemon has now, in bytes.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        1024 * line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    }
+
     /// The daemon's process.
     pub(crate) fn pid(&self) -> u32 {
         self.daemon.child.id()
@@ -178,6 +185,11 @@ impl World {
 
     /// Kills the host of one session with signal 9, and nothing else.
     pub(crate) fn kill_host(&self, session: &str) {
+        self.signal_host(session, "KILL");
+    }
+
+    /// Sends a signal to the host of one session.
+    pub(crate) fn signal_host(&self, session: &str, signal: &str) {
         let runs_it = |pid: &&u32| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
@@ -185,7 +197,7 @@ impl World {
         };
         let family = self.family();
         let host = family.iter().find(runs_it).unwrap();
-        assert!(Command::new("sh").args(["-c", &format!("kill -KILL {host}")]).status().unwrap().success());
+        assert!(Command::new("sh").args(["-c", &format!("kill -{signal} {host}")]).status().unwrap().success());
     }
 
     /// Starts another daemon on the same store, the one before having ended.

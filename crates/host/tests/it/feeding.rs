@@ -50,7 +50,7 @@ async fn the_daemon_hears_that_a_witnessed_prompt_is_written_before_it_hears_any
 }
 
 #[tokio::test]
-async fn an_agent_that_leaves_half_a_prompt_unread_is_ended_and_certainly_has_no_prompt() {
+async fn scenario_17_an_agent_that_leaves_half_a_prompt_unread_is_ended_and_certainly_has_no_prompt() {
     let store = Store::new();
     let (mut host, pid) = deaf(&store, &["input_wait_ms=300"]).await;
     let id = host.prompt_witnessed("p1", &"x".repeat(1_000_000)).await;
@@ -64,7 +64,7 @@ async fn an_agent_that_leaves_half_a_prompt_unread_is_ended_and_certainly_has_no
 }
 
 #[tokio::test]
-async fn an_agent_that_leaves_nothing_but_the_end_of_the_line_unread_may_have_the_prompt() {
+async fn scenario_18_an_agent_that_leaves_nothing_but_the_end_of_the_line_unread_may_have_the_prompt() {
     let store = Store::new();
     let (mut host, pid) = deaf(&store, &["input_wait_ms=300"]).await;
     let text = "x".repeat(pipe_bytes().await + 1 - host.witnessed_bytes("p1"));
@@ -73,6 +73,27 @@ async fn an_agent_that_leaves_nothing_but_the_end_of_the_line_unread_may_have_th
     assert_eq!((code(&answer), &answer["error"]["data"]["turnd/inputWritten"]), ("channel_closed", &json!("maybe")));
     host.ended().await;
     assert!(!runs(&pid));
+}
+
+#[tokio::test]
+async fn scenario_25_nothing_of_a_line_follows_what_was_out_when_its_host_was_killed() {
+    let store = Store::new();
+    // It reads a part, and the rest only when its host is dead: all that will ever come.
+    let slow =
+        r#"trap '' TERM; head -c 100000 > part; while [ ! -f dead ]; do sleep 0.05; done; cat >> part; mv part got"#;
+    let mut host = store.host_over_script(&[], &DEAF.replace("exec sleep 3600", slow));
+    host.open().await;
+    host.prompt_witnessed("p1", &"x".repeat(1_000_000)).await;
+    eventually("a part of the line", || std::fs::metadata(store.path("part")).is_ok_and(|part| part.len() == 100_000))
+        .await;
+    let pid = content(&store.path("pid")).await;
+    host.child.kill().await.unwrap();
+    std::fs::write(store.path("dead"), "").unwrap();
+    eventually("an end of the agent", || !runs(pid.trim())).await;
+    let got = [store.path("got"), store.path("part")].iter().find_map(|path| std::fs::read(path).ok()).unwrap();
+    assert!(got.len() >= 100_000 && got.len() < 1_000_000, "{}", got.len());
+    assert!(!got.contains(&b'\n') && !got.ends_with(b"}"), "no whole prompt, with or without the end of its line");
+    assert_eq!(store.result("p1"), None);
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ fn scenario_43_a_process_of_another_life_of_the_daemon_is_another_incarnation() 
 }
 
 #[test]
-fn scenario_53_an_agent_that_still_owes_an_answer_is_replaced_before_a_queued_request_runs() {
+fn scenario_53_no_request_is_taken_queued_or_not_while_the_agent_owes_an_answer_to_a_released_prompt() {
     let mut world = World::journaled(&["--linger-ms", "100", "--settle-grace-ms", "100"]);
     let session = world.session();
     let released = json!({ "prompt": [{ "type": "text", "text": "deaf" }], "deadlineMs": 50 }).to_string();
@@ -57,4 +57,38 @@ fn scenario_53_an_agent_that_still_owes_an_answer_is_replaced_before_a_queued_re
     world.settle(&session, &prompt);
     submit_with(&mut world, &session, &queued);
     assert_eq!(ended(&mut world, "Y")["terminal"]["final_message"], "echo: hello");
+}
+
+#[test]
+fn scenario_53_pieces_of_a_released_turn_never_get_into_the_answer_to_a_request() {
+    let mut world = World::journaled(&["--linger-ms", "100", "--settle-grace-ms", "100"]);
+    for (id, is_before) in [("before", true), ("behind", false)] {
+        let session = world.session();
+        // It goes on to speak long after its caller was let go.
+        let released = json!({ "prompt": [{ "type": "text", "text": "deaf 3000" }], "deadlineMs": 200 }).to_string();
+        assert_eq!(world.call("POST", &format!("/session/{session}/prompt"), &released).0, 202);
+        let queued = with(body(id, "slow 300"), &json!({ "queue": true }));
+        if !is_before {
+            crate::world::until("it is released", || {
+                (post(&mut world, &session, &body("refused", "hello")).1["code"] == "session_tainted").then_some(())
+            });
+            // Only a plain prompt has the host replace the agent.
+            let prompt = world.prompt(&session, "hello");
+            crate::world::until("the request is taken", || {
+                (post(&mut world, &session, &queued).0 == 202).then_some(())
+            });
+            assert_eq!(world.settle(&session, &prompt)["resultText"], "echo: hello");
+        } else {
+            submit_with(&mut world, &session, &queued);
+        }
+        let over = ended(&mut world, id);
+        if is_before {
+            // The process that it was registered for is gone, and to the next one it is not sent.
+            assert_eq!(told(&over), "delivery_failed refused_before_dispatch no", "{over}");
+            assert_eq!(over["detail"], "incarnation_changed");
+        } else {
+            assert_eq!(told(&over), "completed - yes", "{over}");
+            assert_eq!(over["terminal"]["final_message"], "1 2 3 4 5 6 done");
+        }
+    }
 }

@@ -83,6 +83,35 @@ fn scenario_24_behind_the_mark_of_the_dispatch_nobody_knows_whether_bytes_went_o
     assert_eq!(prompts(&world), 0);
 }
 
+/// An agent that opens a session, reads the beginning of a prompt, and no more.
+const SLOW_READER: &str = r#"cd "$(dirname "$0")"
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')" "$1"; }
+read -r line; answer '{"protocolVersion":1,"agentCapabilities":{}}'
+read -r line; answer '{"sessionId":"ses"}'
+head -c 100000 > part
+mv part got
+exec sleep 3600
+"#;
+
+#[test]
+fn scenario_25_in_the_middle_of_the_line_nobody_knows_and_no_whole_prompt_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, got) = (folder.path().join("agent"), folder.path().join("got"));
+    std::fs::write(&script, SLOW_READER).unwrap();
+    let mut world = World::with(&["--agent", &format!("sh '{}'", script.display()), "--linger-ms", "100"]);
+    let session = world.session();
+    let (mut connection, path) = (world.connect(), format!("/session/{session}/return-requests"));
+    let request = body("X", &"x".repeat(1_000_000)).to_string();
+    let posting = std::thread::spawn(move || connection.try_call("POST", &path, &request));
+    until("a part of the line is read", || got.exists().then_some(()));
+    world.kill_everything();
+    assert_eq!(posting.join().unwrap(), None);
+    assert_eq!(told(&ended(&mut world, "X")), "indeterminate crash_in_dispatch maybe");
+    let got = std::fs::read(got).unwrap();
+    assert!(got.len() == 100_000 && !got.contains(&b'\n') && !got.ends_with(b"}"));
+    all_events(&mut world, 1);
+}
+
 #[test]
 fn scenario_26_a_line_that_was_not_marked_as_sent_is_never_taken_for_completed() {
     let (mut world, session, over) = after_kill_at("before:written=kill", "hello");

@@ -193,18 +193,35 @@ fn scenario_76_a_named_consumer_only_moves_forward_and_never_ahead() {
 }
 
 #[test]
-fn scenario_70_a_watcher_that_stops_reading_holds_nobody_up_and_loses_nothing() {
+fn scenario_70_watchers_that_stop_reading_hold_nobody_up_cost_no_memory_and_lose_nothing() {
+    const EVENTS: u64 = 40;
+    const EVENT_BYTES: u64 = 300_000;
     let mut world = world();
     let session = world.session();
-    let mut stalled = Reader::lines(&world, "after=0");
-    let mut watcher = Reader::lines(&world, "after=0");
-    // Each event carries 200 kB, so that those of a stalled socket do not fit into its buffers.
-    for id in 0..40 {
-        submit(&mut world, &session, &format!("X{id}"), "long 200000");
-        assert_eq!(ended(&mut world, &format!("X{id}"))["state"], "completed");
-        assert_eq!(numbers(&watcher.take(1)), [id + 1]);
+    let long = format!("long {EVENT_BYTES}");
+    // What the session itself and the store keep in memory is there before.
+    for id in 0..EVENTS {
+        submit(&mut world, &session, &format!("W{id}"), &long);
+        ended(&mut world, &format!("W{id}"));
     }
-    assert_eq!(numbers(&stalled.take(40)), (1..=40).collect::<Vec<_>>(), "it read on within its time");
+    let mut stalled: Vec<_> = (0..8).map(|_| Reader::lines(&world, &format!("after={EVENTS}"))).collect();
+    let mut watcher = Reader::lines(&world, &format!("after={EVENTS}"));
+    let before = world.resident_bytes();
+    // What a stalled socket does not take does not fit into its buffers.
+    for id in 0..EVENTS {
+        submit(&mut world, &session, &format!("X{id}"), &long);
+        assert_eq!(ended(&mut world, &format!("X{id}"))["state"], "completed");
+        assert_eq!(numbers(&watcher.take(1)), [id + EVENTS + 1]);
+    }
+    let grown = world.resident_bytes().saturating_sub(before);
+    assert!(grown < EVENTS * EVENT_BYTES * 8 / 2, "no watcher has more than two pages here: {grown} bytes");
+    for reader in &mut stalled {
+        assert_eq!(
+            numbers(&reader.take(40)),
+            (EVENTS + 1..=2 * EVENTS).collect::<Vec<_>>(),
+            "it read on within its time"
+        );
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What is taken, what waits, and what is refused and leaves nothing behind.
 
+use std::thread;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -155,6 +157,41 @@ fn scenario_49_a_queued_one_that_somebody_takes_back_or_whose_session_is_closed_
     assert_eq!(told(&over), "delivery_failed refused_before_dispatch no");
     assert_eq!(over["detail"], "session_closed");
     sent(&world, 1);
+}
+
+#[test]
+fn scenario_49_a_session_that_is_being_rewound_takes_none_and_one_with_a_queued_request_is_not_rewound() {
+    let mut world = world();
+    let session = world.session();
+    let first = world.prompt(&session, "hello");
+    world.settle(&session, &first);
+    let (path, to) = (format!("/session/{session}/rewind"), json!({ "promptId": first }).to_string());
+    world.prompt(&session, "hang");
+    let queued = with(body("X", "hello"), &json!({ "queue": true }));
+    submit_with(&mut world, &session, &queued);
+    let (status, refusal) = world.call("POST", &path, &to);
+    assert_eq!((status, &refusal["code"]), (409, &json!("session_busy")));
+    world.call("POST", &format!("/session/{session}/cancel"), "{}");
+    assert_eq!(ended(&mut world, "X")["state"], "completed");
+    // The next rewind has begun and cannot end: its host does nothing.
+    world.signal_host(&session, "STOP");
+    thread::scope(|scope| {
+        let (mut connection, at) = (world.connect(), path.clone());
+        // The looks below hold the session too, for a moment each.
+        let mut rewind = move || connection.try_call("POST", &at, &to).unwrap().0;
+        let rewinding = scope.spawn(move || until("the rewind is done", || (rewind() == 200).then_some(())));
+        let queued = with(body("Y", "hello"), &json!({ "queue": true }));
+        let elsewhere = json!({ "promptId": "nowhere" }).to_string();
+        until("the session is held", || {
+            (world.call("POST", &path, &elsewhere).1["code"] == "session_busy").then_some(())
+        });
+        is_refused(&mut world, &session, &queued, 409, "busy");
+        assert_eq!(world.call("GET", "/return-requests/Y", "").0, 404);
+        world.signal_host(&session, "CONT");
+        rewinding.join().unwrap();
+        submit_with(&mut world, &session, &queued);
+    });
+    assert_eq!(ended(&mut world, "Y")["state"], "completed");
 }
 
 #[test]

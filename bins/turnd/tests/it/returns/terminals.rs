@@ -88,20 +88,26 @@ fn scenario_57_a_cancel_ends_the_record_and_interrupts_only_when_it_is_to() {
 }
 
 #[test]
-fn scenario_58_a_cancel_and_the_end_of_the_turn_have_one_winner() {
+fn scenario_58_of_a_cancel_and_the_end_of_the_turn_exactly_one_wins_a_thousand_times() {
     let mut world = world();
     let session = world.session();
-    for number in 0..100 {
+    let mut won = [0; 2];
+    for number in 0..1_000 {
         let id = format!("X{number}");
         submit_with(&mut world, &session, &with(body(&id, "hello"), &json!({ "queue": true })));
-        cancel(&mut world, &id, &json!({}));
+        // The cancel comes sooner or later behind the answer without asking a clock.
+        (0..number % 8).for_each(|_| drop(get(&mut world, &id)));
+        let told = cancel(&mut world, &id, &json!({}));
         let over = get(&mut world, &id);
+        assert_eq!(over["terminal"], told["terminal"]);
         let has_text = over["terminal"].get("final_message").is_some();
         assert_eq!(has_text, over["state"] == "completed", "{over}");
         assert!(["completed", "cancelled"].contains(&over["state"].as_str().unwrap()), "{over}");
+        won[usize::from(has_text)] += 1;
     }
-    all_events(&mut world, 100);
-    assert!(prompts(&world) <= 100);
+    assert!(won.iter().all(|won| *won > 20), "it was a race: {won:?}");
+    all_events(&mut world, 1_000);
+    assert!(prompts(&world) <= 1_000);
 }
 
 #[test]

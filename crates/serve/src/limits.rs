@@ -338,6 +338,10 @@ pub const RECOVERY_WAIT_MS: u64 = 60_000;
 /// one of a million is looked through is told to come again.
 pub const RETURNS_OPEN_MS: u64 = 2_000;
 
+/// How long behind a deadline the host of an earlier life is still waited for, in milliseconds: a turn that ended in time is recorded, and its
+/// host gone, in much less.
+pub const DEADLINE_GRACE_MS: u64 = 1_000;
+
 /// Between two looks for what may be pruned, in milliseconds.
 pub const RETURNS_PRUNE_MS: u64 = 600_000;
 

@@ -51,8 +51,17 @@ fn order(workspace: &Workspace, session: &str, kind: Kind) -> HostOrder {
 
 /// How long a restore waits for the session's lock: long enough for a lingering host to finish, short enough that the answer names
 /// the holder instead of a timeout.
-fn lock_wait_ms(restore_timeout_ms: u64) -> u64 {
+pub(crate) fn lock_wait_ms(restore_timeout_ms: u64) -> u64 {
     restore_timeout_ms - (restore_timeout_ms / 4).min(LOCK_WAIT_MARGIN_MS)
+}
+
+/// 409: a return request of an earlier life of the session is not decided yet, its host being at it still.
+pub(crate) fn undecided(session: &str) -> Refusal {
+    let message = format!("A return request of an earlier life of session {session} is not decided yet");
+    Refusal::conflict("session_writer_conflict", message)
+        .with("sessionId", session)
+        .with("retryable", true)
+        .retry_later()
 }
 
 /// 502 for an agent or a host that does not start.

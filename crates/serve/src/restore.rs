@@ -11,7 +11,7 @@ use crate::desk::{Action, Busy, Fence, RestoreRequest, outcome};
 use crate::history::{self, Replay};
 use crate::identity::is_file_id;
 use crate::limits::EVENTS_PER_MS_MAX;
-use crate::open::{id_conflict, open};
+use crate::open::{id_conflict, lock_wait_ms, open, undecided};
 use crate::refusal::Refusal;
 use crate::restored::Found;
 use crate::tasks::{blocking, spawn};
@@ -106,7 +106,9 @@ async fn run(
 ) -> Result<Arc<Restoration>, Refusal> {
     let (reader, session) = (Arc::clone(workspace), id.to_owned());
     blocking(move || history::check(&reader, &session)).await.unwrap_or_else(|| Err(Refusal::internal()))?;
-    workspace.returns.before_opening(id).await;
+    if !workspace.returns.before_opening(id, lock_wait_ms(workspace.options.restore_timeout_ms)).await {
+        return Err(undecided(id));
+    }
     let opened = open(workspace, id, Kind::Restore).await?;
     let beyond = beyond_earlier_lives(now_ms());
     let (seed, replay, found) = match request.action {

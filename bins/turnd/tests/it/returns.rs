@@ -4,6 +4,7 @@
 mod correlation;
 mod crashes;
 mod idempotency;
+mod lingering;
 mod stream;
 mod submission;
 mod terminals;

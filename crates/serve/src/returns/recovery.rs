@@ -9,14 +9,14 @@ use std::time::Duration;
 use request::recovery::{
     Found, LedgerFound, Loss, TranscriptFound, Verdict, is_never_dispatched, needs_transcript, recover,
 };
-use request::store::{Store, StoreError};
+use request::store::{Entry as Known, Store, StoreError};
 use request::{Input, Outcome, Request, RequestId, Stage};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use transcript::{LockError, SessionLock};
 
 use crate::clock::now_ms;
-use crate::limits::{RECOVERY_LOOK_MS, RECOVERY_WAIT_MS};
+use crate::limits::{DEADLINE_GRACE_MS, RECOVERY_LOOK_MS, RECOVERY_WAIT_MS};
 use crate::returns::{Returns, asked, evidence};
 use crate::tasks::blocking;
 use crate::workspace::Workspace;
@@ -78,9 +78,10 @@ impl Returns {
         self.recovering.decided(request_id).await;
     }
 
-    /// Waits until nothing of a session is open from earlier lives: what another process writes afterwards is no evidence.
-    pub(crate) async fn before_opening(&self, session_id: &str) {
-        self.recovering.decided_in(session_id).await;
+    /// Waits, but not longer than so many milliseconds, until nothing of a session is open from earlier lives: what another process writes
+    /// afterwards is no evidence. Whether that is so.
+    pub(crate) async fn before_opening(&self, session_id: &str, wait_ms: u64) -> bool {
+        timeout(Duration::from_millis(wait_ms), self.recovering.decided_in(session_id)).await.is_ok()
     }
 
     /// Decides all that earlier lives left open, the oldest first. Resolves when that is done.
@@ -147,7 +148,12 @@ impl Returns {
     async fn look(&self, workspace: Arc<Workspace>, request: &Request, begun: Instant) -> Found {
         let session = request.registration.session_id.clone();
         let patience = Duration::from_millis(workspace.options.linger_ms.saturating_add(RECOVERY_WAIT_MS));
-        if !is_free(&workspace, &session, begun + patience).await {
+        let until = latest(request, begun + patience, now_ms());
+        let is_free = tokio::select! {
+            is_free = is_free(&workspace, &session, until) => is_free,
+            () = self.has_ended(request.id()) => false,
+        };
+        if !is_free {
             return nothing(Loss::StillWritten);
         }
         let request = request.clone();
@@ -164,15 +170,34 @@ impl Returns {
         looked.await.unwrap_or_else(|| nothing(Loss::Unreadable))
     }
 
+    /// Resolves when a request has ended otherwise, as by a cancel.
+    async fn has_ended(&self, request_id: &RequestId) {
+        let mut head = self.follow();
+        loop {
+            let known = self.known(request_id).await;
+            if matches!(known, Ok(Some(Known::Request(request))) if request.state.is_terminal()) {
+                return;
+            }
+            if head.changed().await.is_err() {
+                std::future::pending().await
+            }
+        }
+    }
+
     /// Writes the decision. Each is its own step, so that whoever dies in between comes to the same one.
     async fn decide(&self, store: &Arc<Store>, request: &Request, found: &Found) {
         let id = request.id().clone();
         match recover(request, found, now_ms()) {
             Verdict::Decided(recovered) => {
-                tracing::info!(request = %id, ?recovered, "a return request of an earlier life is decided");
                 let input = Input::Recovered(recovered);
-                if let Err(error) = asked(|reply| store.apply(id.clone(), input, now_ms(), reply)).await {
-                    tracing::error!(request = %id, %error, "a decision is not on record");
+                match asked(|reply| store.apply(id.clone(), input, now_ms(), reply)).await {
+                    // What was answered is for its owner's eyes, and not for a log.
+                    Ok(applied) => {
+                        let (state, code) = (applied.request.state.as_str(), applied.request.code);
+                        let code = code.as_ref().map(request::Code::as_str);
+                        tracing::info!(request = %id, state, code, "a return request of an earlier life is decided");
+                    }
+                    Err(error) => tracing::error!(request = %id, %error, "a decision is not on record"),
                 }
             }
             Verdict::Wait | Verdict::Nothing => {}
@@ -220,6 +245,14 @@ impl Returns {
             }
         }
     }
+}
+
+/// Until when a host of an earlier life is waited for: a deadline fires whatever the agent does. An outcome of the last moment before it gets
+/// the time to be written.
+fn latest(request: &Request, patience: Instant, now_ms: u64) -> Instant {
+    let Some(deadline_ms) = request.registration.deadline_at else { return patience };
+    let left_ms = deadline_ms.saturating_sub(now_ms).saturating_add(DEADLINE_GRACE_MS);
+    Instant::now().checked_add(Duration::from_millis(left_ms)).map_or(patience, |deadline| deadline.min(patience))
 }
 
 /// Nothing but the reason why.

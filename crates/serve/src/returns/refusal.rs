@@ -89,7 +89,7 @@ pub(crate) fn draining() -> Refusal {
 
 /// What is said of a store that cannot do what it was asked.
 pub(crate) fn of_store(error: &StoreError) -> Refusal {
-    unsent(match error {
+    match error {
         StoreError::Busy => {
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "store_busy", "The request store is busy").retry_later()
         }
@@ -100,19 +100,24 @@ pub(crate) fn of_store(error: &StoreError) -> Refusal {
         StoreError::Io(_) => unusable().retry_later(),
         StoreError::Corrupt(_) => corrupt("The request store is corrupt"),
         _ => unusable(),
-    })
+    }
+}
+
+/// Whether it is the store that says so, which then may not know either what became of an id.
+pub(crate) fn is_of_store(refusal: &Refusal) -> bool {
+    ["store_busy", "store_unavailable", "store_corrupt", "storage_full"].contains(&&*refusal.code)
 }
 
 /// What is said while there is no store.
 pub(crate) fn of_opening(error: &OpenError) -> Refusal {
-    let OpenError::Corrupt { .. } = error else { return unsent(unusable()) };
-    unsent(corrupt("The request store is corrupt; its files were put aside, and an operator must decide"))
+    let OpenError::Corrupt { .. } = error else { return unusable() };
+    corrupt("The request store is corrupt; its files were put aside, and an operator must decide")
 }
 
 /// 503: the store is being opened.
 pub(crate) fn opening() -> Refusal {
     let message = "The request store is being opened";
-    unsent(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "store_busy", message).retry_later())
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "store_busy", message).retry_later()
 }
 
 fn corrupt(message: &'static str) -> Refusal {

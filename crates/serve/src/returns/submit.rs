@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use bridge::witness::Facts;
 use bridge::{AdmitError, Prompt, Session};
-use request::store::{Registered, Tombstone};
-use request::{Asked, Baseline, Canonical, Input, Options, Phase, Registration, Request, RequestId, State};
+use request::store::{Entry as Known, Registered, Tombstone};
+use request::{
+    Asked, Baseline, Canonical, Input, InputWritten, Options, Phase, Registration, Request, RequestId, State,
+};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
@@ -68,8 +70,27 @@ impl Returns {
     /// When there is no such request; nothing was sent then.
     pub(crate) async fn submit(self: &Arc<Self>, submission: Submission) -> Result<Submitted, Refusal> {
         let returns = Arc::clone(self);
+        let named = submission.is_named.then(|| submission.request_id.clone());
         let submitted = self.spawn(async move { returns.run(submission).await });
-        submitted.await.unwrap_or_else(|_| Err(refusal::unsent(Refusal::internal())))
+        match submitted.await.unwrap_or_else(|_| Err(Refusal::internal())) {
+            Err(refusal) => Err(self.doubted(named, refusal).await),
+            submitted => submitted,
+        }
+    }
+
+    /// A refusal with what is true of the caller's id. Where the store cannot take a request it may still be known whether it has one of that
+    /// id; where that is not known either, the id may have been sent in another call.
+    async fn doubted(&self, named: Option<RequestId>, refusal: Refusal) -> Refusal {
+        let says = refusal.fields.iter().any(|(key, _)| *key == refusal::INPUT_WRITTEN);
+        let Some(request_id) = named.filter(|_| !says && refusal::is_of_store(&refusal)) else {
+            return refusal::unsent(refusal);
+        };
+        let written = match self.known(&request_id).await {
+            Ok(None) => return refusal::unsent(refusal),
+            Ok(Some(Known::Request(request))) => request.input_written.as_str(),
+            Ok(Some(Known::Tombstone(_))) | Err(_) => InputWritten::Maybe.as_str(),
+        };
+        refusal.with(refusal::INPUT_WRITTEN, written)
     }
 
     async fn run(self: &Arc<Self>, submission: Submission) -> Result<Submitted, Refusal> {

@@ -263,7 +263,9 @@ impl Returns {
         let incarnation_id = match noted {
             Ok(incarnation_id) => incarnation_id,
             Err(error) => {
-                return self.turn_away(entry, request::Refusal::NotRecorded, refusal::of_store(&error)).await;
+                return self
+                    .turn_away(entry, request::Refusal::NotRecorded, refusal::unsent(refusal::of_store(&error)))
+                    .await;
             }
         };
         if entry.expected_incarnation.is_some() && entry.expected_incarnation != incarnation_id {
@@ -277,7 +279,9 @@ impl Returns {
         let input = Input::Dispatched { armed, baseline: told.baseline, incarnation_id };
         match self.applied(entry, input).await {
             Ok(applied) => !applied.is_removed && !applied.request.state.is_terminal(),
-            Err(error) => self.turn_away(entry, request::Refusal::NotRecorded, refusal::of_store(&error)).await,
+            Err(error) => {
+                self.turn_away(entry, request::Refusal::NotRecorded, refusal::unsent(refusal::of_store(&error))).await
+            }
         }
     }
 

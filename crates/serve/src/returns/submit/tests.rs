@@ -57,6 +57,10 @@ async fn of_a_store_that_is_closed_nothing_is_said_but_that_it_is() {
     third.open(folder.path().join("requests")).await;
     let refusal = third.submit(submission("s")).await.err().unwrap();
     assert_eq!((refusal.status.as_u16(), &*refusal.code), (503, "store_unavailable"), "another one has it");
+    assert!(refusal.fields.contains(&("input_written", "maybe".into())), "another call may have sent it: {refusal:?}");
+    let unnamed = Submission { is_named: false, ..submission("s") };
+    let refusal = third.submit(unnamed).await.err().unwrap();
+    assert!(refusal.fields.contains(&("input_written", "no".into())), "nobody else can have the id: {refusal:?}");
 }
 
 #[test]
@@ -81,10 +85,10 @@ async fn while_the_store_is_being_opened_callers_are_told_to_come_again_and_no_s
     returns.opened().await;
     let refusal = returns.submit(submission("s")).await.err().unwrap();
     assert_eq!((refusal.status.as_u16(), &*refusal.code), (503, "store_busy"));
-    assert!(refusal.fields.contains(&("input_written", "no".into())), "{refusal:?}");
-    assert!(at_once(returns.before_opening("s")).is_none(), "it may have requests that are not decided");
+    assert!(refusal.fields.contains(&("input_written", "maybe".into())), "{refusal:?}");
+    assert!(at_once(returns.before_opening("s", 1_000)).is_none(), "it may have requests that are not decided");
     returns.open(folder.path().join("requests")).await;
-    assert!(at_once(returns.before_opening("s")).is_some());
+    assert!(at_once(returns.before_opening("s", 1_000)).is_some());
     assert_eq!(returns.submit(submission("s")).await.err().unwrap().code, "session_not_found");
 }
 

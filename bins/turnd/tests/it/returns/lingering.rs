@@ -1,0 +1,52 @@
+//! Requests whose daemon was killed and whose host goes on, and what is said of an id while the store cannot take requests.
+
+use serde_json::json;
+
+use super::{body, cancel, ended, post, reached, sent, submit, submit_with, told, with};
+use crate::world::World;
+
+#[test]
+fn a_deadline_fires_though_the_host_of_an_earlier_life_is_still_at_the_turn() {
+    let mut world = World::journaled(&["--linger-ms", "8000"]);
+    let session = world.session();
+    submit_with(&mut world, &session, &with(body("X", "hang"), &json!({ "timeoutMs": 1_500 })));
+    world.kill_daemon();
+    assert_eq!(told(&ended(&mut world, "X")), "timed_out deadline yes");
+    sent(&world, 1);
+}
+
+#[test]
+fn a_cancel_ends_what_waits_for_the_host_of_an_earlier_life_and_its_session_waits_for_it_no_more() {
+    let mut world = World::journaled(&["--linger-ms", "15000", "--session-restore-timeout-ms", "3000"]);
+    let session = world.session();
+    submit(&mut world, &session, "X", "hang");
+    world.kill_daemon();
+    let path = format!("/session/{session}/load");
+    let (status, refusal) = world.call("POST", &path, "");
+    assert_eq!((status, &refusal["code"]), (409, &json!("session_writer_conflict")), "{refusal}");
+    assert_eq!(
+        refusal["error"].as_str().unwrap().split(" of session").next(),
+        Some("A return request of an earlier life")
+    );
+    assert_eq!(told(&cancel(&mut world, "X", &json!({}))), "cancelled client_cancel yes");
+    let (status, refusal) = world.call("POST", &path, "");
+    assert_eq!((status, &refusal["code"]), (409, &json!("session_writer_conflict")), "the host has it still");
+    assert!(refusal["pid"].is_u64(), "{refusal}");
+}
+
+#[test]
+fn an_id_that_was_sent_is_never_said_not_to_be_while_the_store_takes_nothing() {
+    let mut world = World::journaled(&["--linger-ms", "100"]);
+    let session = world.session();
+    submit(&mut world, &session, "X", "hello");
+    reached(&mut world, "X", "completed");
+    assert_eq!(world.terminate(), Some(0));
+    world.restart_failing("before:register=busy*2");
+    let session = world.session();
+    for (id, written) in [("X", "yes"), ("Y", "no")] {
+        let (status, refusal) = post(&mut world, &session, &body(id, "hello"));
+        let said = (status, &refusal["code"], &refusal["input_written"]);
+        assert_eq!(said, (503, &json!("store_busy"), &json!(written)), "{id}");
+    }
+    sent(&world, 1);
+}

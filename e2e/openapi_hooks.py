@@ -41,6 +41,26 @@ def before_call(ctx, case, **kwargs):
         case.path_parameters["id"] = NOBODY
     if operation in LISTS:
         take_out(case.query)
+    if operation == "readReturnEvents":
+        without_places(case)
+    if operation == "putWebhook" and isinstance(body, dict):
+        name_a_receiver(body)
+
+
+def without_places(case):
+    """A place in the terminal stream is one that an answer gave out."""
+    if isinstance((case.query or {}).get("cursor"), str):
+        del case.query["cursor"]
+    for name in [name for name in case.headers or {} if name.lower() == "last-event-id"]:
+        del case.headers[name]
+
+
+def name_a_receiver(body):
+    """What is an address and what a key is more than a pattern says."""
+    if isinstance(body.get("url"), str) and len(body["url"]) <= 2048:
+        body["url"] = "http://127.0.0.1:9/"
+    if isinstance(body.get("secret"), str) and body["secret"].startswith("whsec_"):
+        body["secret"] = "whsec_" + "A" * 32
 
 
 def take_out(query):

@@ -338,6 +338,9 @@ pub const RECOVERY_WAIT_MS: u64 = 60_000;
 /// one of a million is looked through is told to come again.
 pub const RETURNS_OPEN_MS: u64 = 2_000;
 
+/// The largest number that every reader of JSON keeps exactly.
+pub const JSON_INTEGER_MAX: u64 = 9_007_199_254_740_991;
+
 /// How long behind a deadline the host of an earlier life is still waited for, in milliseconds: a turn that ended in time is recorded, and its
 /// host gone, in much less.
 pub const DEADLINE_GRACE_MS: u64 = 1_000;

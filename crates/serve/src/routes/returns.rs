@@ -18,7 +18,7 @@ use crate::clock::now_ms;
 use crate::content;
 use crate::dispatch::Call;
 use crate::identity::fresh_uuid;
-use crate::limits::{DEADLINE_MS_MAX, RETURNS_LIST_DEFAULT, RETURNS_LIST_MAX, RETURNS_WAIT_MS_MAX};
+use crate::limits::{DEADLINE_MS_MAX, JSON_INTEGER_MAX, RETURNS_LIST_DEFAULT, RETURNS_LIST_MAX, RETURNS_WAIT_MS_MAX};
 use crate::query;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, json as reply_json, raw_json};
@@ -296,6 +296,6 @@ fn limit(call: &Call<'_>, default: usize, most: usize) -> Result<usize, Refusal>
 fn whole(call: &Call<'_>, key: &'static str, code: &'static str) -> Result<Option<u64>, Refusal> {
     let Some(text) = query::value(call.head.uri.query(), key) else { return Ok(None) };
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse().ok().filter(|_| is_number);
+    let number = text.parse().ok().filter(|number| is_number && *number <= JSON_INTEGER_MAX);
     number.map(Some).ok_or_else(|| Refusal::bad_request(code, format!("`{key}` must be a whole number")))
 }

@@ -37,6 +37,8 @@ pub(crate) async fn get(call: &Call<'_>) -> Result<Reply, Refusal> {
 
 /// A page, as soon as there is anything on it, or the time is over.
 async fn page(call: &Call<'_>) -> Result<Reply, Refusal> {
+    // A page means the same with it and without.
+    is_once(call)?;
     let (wait, limit) = (wait_ms(call)?, limit(call, RETURNS_PAGE_EVENTS, RETURNS_LIST_MAX)?);
     let mut reader = Reader::new(&call.daemon.returns, after(call)?, filter(call)?, limit);
     let mut events = next(&mut reader).await?;

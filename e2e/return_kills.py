@@ -98,7 +98,9 @@ class Site:
             connection.connect()
             if path.endswith("/return-requests"):
                 self.posting.set()
-            connection.request(method, path, json.dumps(body or {}), {"content-type": "application/json"})
+            # None with a question: a daemon that answers before it has read a body may reset the connection behind its answer.
+            sent = None if method == "GET" else json.dumps(body or {})
+            connection.request(method, path, sent, {"content-type": "application/json"})
             answer = connection.getresponse()
             text = answer.read()
             connection.close()

@@ -44,5 +44,5 @@ pub use leftovers::sweep;
 pub use limits::INPUT_WAIT;
 pub use options::{AgentCommand, HostOptions, Mode};
 pub use run::run;
-pub use stdio::stdio;
+pub use stdio::{stdin, stdio, stdout};
 pub use wire::code;

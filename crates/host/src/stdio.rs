@@ -1,4 +1,4 @@
-//! This process's own standard streams, for a host that is the whole process.
+//! This process's own standard streams, for a program that is the whole process.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,7 +10,15 @@ use tokio::net::unix::pipe;
 /// Unlike the runtime's own standard streams they hold no thread, so that a host can end while nobody writes to it or
 /// reads from it. Must be called inside a runtime; fails when either stream is not a pipe.
 pub fn stdio() -> io::Result<(pipe::Receiver, pipe::Sender)> {
-    let input = io::stdin().as_fd().try_clone_to_owned()?;
-    let output = io::stdout().as_fd().try_clone_to_owned()?;
-    Ok((pipe::Receiver::from_owned_fd(input)?, pipe::Sender::from_owned_fd(output)?))
+    Ok((stdin()?, stdout()?))
+}
+
+/// Standard input as a pipe, inside a runtime. When it is none it is left as it was.
+pub fn stdin() -> io::Result<pipe::Receiver> {
+    pipe::Receiver::from_owned_fd(io::stdin().as_fd().try_clone_to_owned()?)
+}
+
+/// Standard output as a pipe, inside a runtime. When it is none it is left as it was.
+pub fn stdout() -> io::Result<pipe::Sender> {
+    pipe::Sender::from_owned_fd(io::stdout().as_fd().try_clone_to_owned()?)
 }

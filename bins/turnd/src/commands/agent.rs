@@ -3,13 +3,11 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::unix::pipe;
 
 use crate::cli::AgentArgs;
 use crate::output::complain;
@@ -42,7 +40,7 @@ pub(crate) async fn run(args: &AgentArgs) -> io::Result<()> {
 /// Standard input. A pipe is what every client gives an agent; the runtime's own stream, for anything else, hands each read to another
 /// thread, which costs a turn more than the agent does.
 fn input() -> Box<dyn AsyncRead + Unpin + Send> {
-    match io::stdin().as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd) {
+    match host::stdin() {
         Ok(pipe) => Box::new(pipe),
         Err(_) => Box::new(tokio::io::stdin()),
     }
@@ -50,7 +48,7 @@ fn input() -> Box<dyn AsyncRead + Unpin + Send> {
 
 /// Standard output, in the same way.
 fn output() -> Box<dyn AsyncWrite + Unpin + Send> {
-    match io::stdout().as_fd().try_clone_to_owned().and_then(pipe::Sender::from_owned_fd) {
+    match host::stdout() {
         Ok(pipe) => Box::new(pipe),
         Err(_) => Box::new(tokio::io::stdout()),
     }

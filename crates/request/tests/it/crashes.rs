@@ -9,31 +9,21 @@ use turnd_request::recovery::Loss;
 use turnd_request::store::{Entry, Retention, Store};
 use turnd_request::{Code, Evidence, Input, InputWritten, Phase, Recovered, Request, Stage, State};
 
+use crate::child;
 use crate::world::{NOON, World, asked, dispatched, id, incarnation, outcome, settled, wait};
-
-/// Tells a started test binary which part it plays, and where; its absence, that it plays none.
-const PART: &str = "TURND_REQUEST_TEST_PART";
 
 /// The steps of a request, in their order.
 const STEPS: [&str; 7] = ["register", "admitted", "dispatched", "written", "bound", "stage", "terminal"];
 
 /// Plays a part in a process of its own, which is killed by its plan.
 fn killed(part: &str, folder: &Path, plan: &str) {
-    let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "crashes::the_part_of_a_child", "--test-threads=1"])
-        .env(PART, format!("{part}\n{}", folder.display()))
-        .env("TURND_FAIL_POINTS", plan)
-        .stdout(Stdio::null())
-        .status()
-        .unwrap();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9), "{plan}: {status}");
+    child::killed("crashes::the_part_of_a_child", &format!("{part}\n{}", folder.display()), plan);
 }
 
 /// Not a test of its own: what a child runs. In the first process it has no part and nothing to do.
 #[test]
 fn the_part_of_a_child() {
-    let Some(part) = std::env::var_os(PART) else { return };
-    let part = part.into_string().unwrap();
+    let Some(part) = child::part() else { return };
     let (part, folder) = part.split_once('\n').unwrap();
     let mut world = World::closed();
     world.fail_points = Arc::new(FailPoints::from_env());
@@ -150,7 +140,9 @@ fn scenario_38_killed_around_a_cancel_it_is_cancelled_or_open_and_never_both() {
         killed("work", &world.folder(), "after:admitted=kill@1");
         world.open();
         world.store = None;
-        killed_in_cancel(&world.folder(), when);
+        // A cancel is an input like any other.
+        let folder = world.folder().display().to_string();
+        child::killed("crashes::a_child_that_cancels", &folder, &format!("{when}:cancel=kill"));
         world.open();
         assert_eq!(world.get("r0").state, expected);
         assert_eq!(world.events().len(), usize::from(expected.is_terminal()));
@@ -158,22 +150,10 @@ fn scenario_38_killed_around_a_cancel_it_is_cancelled_or_open_and_never_both() {
     }
 }
 
-/// A cancel is an input like any other; its own kill is planned through recovery's step, which a child can play.
-fn killed_in_cancel(folder: &Path, when: &str) {
-    let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "crashes::a_child_that_cancels", "--test-threads=1"])
-        .env(PART, folder)
-        .env("TURND_FAIL_POINTS", format!("{when}:cancel=kill"))
-        .stdout(Stdio::null())
-        .status()
-        .unwrap();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
-}
-
 /// Not a test of its own, as the part above.
 #[test]
 fn a_child_that_cancels() {
-    let Some(folder) = std::env::var_os(PART) else { return };
+    let Some(folder) = child::part() else { return };
     let mut world = World::closed();
     world.fail_points = Arc::new(FailPoints::from_env());
     world.store = Some(Arc::new(Store::open(&PathBuf::from(folder), world.options(), NOON).unwrap().0));
@@ -292,7 +272,7 @@ fn scenario_78_84_on_a_disk_that_really_takes_no_more_what_was_told_is_there_and
         .args(["-c", r#"trap "" XFSZ; ulimit -f 600; exec "$0" "$@""#])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "crashes::the_part_of_a_child", "--test-threads=1"])
-        .env(PART, format!("fill\n{}", folder.display()))
+        .env(child::PART, format!("fill\n{}", folder.display()))
         .stdout(Stdio::null())
         .status()
         .unwrap();

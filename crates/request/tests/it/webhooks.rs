@@ -1,7 +1,6 @@
 //! Endpoints on disk: what was decided is there when it was told, whatever is killed in between.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use turnd_request::Input as OfRequest;
@@ -12,6 +11,7 @@ use turnd_request::webhook::{
     Effect, Endpoint, EndpointName, Fault, Input, Letter, Moment, Secret, Sending, Standing, Ticket,
 };
 
+use crate::child;
 use crate::world::{NOON, World, asked as asked_of, id, wait};
 
 fn name(text: &str) -> EndpointName {
@@ -332,25 +332,15 @@ fn a_recovered_store_serves_its_endpoints_on() {
     world.assert_sound();
 }
 
-/// Tells a started test binary where it works; its absence, that it does not.
-const PLACE: &str = "TURND_REQUEST_TEST_WEBHOOK";
-
 /// Has two events taken in a process of its own, which is killed by its plan.
 fn killed(folder: &Path, plan: &str) {
-    let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "webhooks::a_child_that_sends", "--test-threads=1"])
-        .env(PLACE, folder)
-        .env("TURND_FAIL_POINTS", plan)
-        .stdout(Stdio::null())
-        .status()
-        .unwrap();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9), "{plan}: {status}");
+    child::killed("webhooks::a_child_that_sends", &folder.display().to_string(), plan);
 }
 
 /// Not a test of its own: what a child runs.
 #[test]
 fn a_child_that_sends() {
-    let Some(folder) = std::env::var_os(PLACE) else { return };
+    let Some(folder) = child::part() else { return };
     let mut world = World::closed();
     world.fail_points = Arc::new(FailPoints::from_env());
     world.store = Some(Arc::new(Store::open(&PathBuf::from(folder), world.options(), NOON).unwrap().0));

@@ -1,4 +1,5 @@
-//! Why there is no such request, as its caller is told. Each says that nothing was sent.
+//! Why there is no such request, as its caller is told. What refuses a submission says that nothing was sent under its id;
+//! only where the store cannot tell whether another call sent it (`Returns::submit`), it says that too.
 
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};

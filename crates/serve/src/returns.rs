@@ -4,7 +4,7 @@
 //! prompt admitted), `witness.rs` (what the bridge tells of the prompt, and what waits for the disk), `tracked.rs` (what is known beside
 //! the rows), `deadline.rs`, `recovery.rs` (what is said after a crash, with `evidence.rs`), `stream.rs` (what consumers read).
 
-mod claims;
+mod callers;
 mod deadline;
 mod evidence;
 mod final_text;
@@ -39,7 +39,7 @@ use crate::neighbours::Neighbours;
 use crate::refusal::Refusal;
 use crate::tasks::{blocking, spawn_on};
 use crate::workspace::Workspace;
-use claims::Claims;
+use callers::Callers;
 use recovery::Recovering;
 pub(crate) use tracked::Tracked;
 pub(crate) use witness::Eyewitness;
@@ -52,7 +52,7 @@ pub(crate) struct Returns {
     /// None while it is being opened; an error where there is none, with what is said of that.
     store: OnceLock<Result<Arc<Store>, Refusal>>,
     pub(crate) tracked: Tracked,
-    claims: Claims,
+    callers: Callers,
     recovering: Recovering,
     neighbours: Arc<Neighbours>,
     /// The agents' processes that are on record, each with the life of its session.
@@ -74,7 +74,7 @@ impl Returns {
         Arc::new(Self {
             store: OnceLock::new(),
             tracked: Tracked::default(),
-            claims: Claims::default(),
+            callers: Callers::default(),
             recovering: Recovering::default(),
             neighbours,
             noted: Mutex::default(),

@@ -20,7 +20,7 @@ use crate::content::Content;
 use crate::identity::fresh_uuid;
 use crate::limits::{RETURNS_MAX, RETURNS_SESSION_MAX, STAGE_WAIT_MS, SUBMIT_WAIT_MS};
 use crate::refusal::Refusal;
-use crate::returns::claims::Claim;
+use crate::returns::callers::Foremost;
 use crate::returns::tracked::{Entry, Standing};
 use crate::returns::{RECORD_HASH, Returns, asked, evidence, refusal};
 use crate::workspace::Workspace;
@@ -95,7 +95,7 @@ impl Returns {
 
     async fn run(self: &Arc<Self>, submission: Submission) -> Result<Submitted, Refusal> {
         self.store()?;
-        let claim = self.claims.take(&submission.request_id).await;
+        let foremost = self.callers.take(&submission.request_id).await;
         // What is on its way under this id, as it is before the row is looked at: a refusal takes both away.
         let earlier = self.tracked.of_request(&submission.request_id);
         let ground = match self.ground(&submission).await {
@@ -104,16 +104,16 @@ impl Returns {
             // was registered before it made the session busy.
             Err(refusal) if submission.is_named && self.known(&submission.request_id).await?.is_some() => {
                 let registered = self.replay(&submission, refusal).await?;
-                drop(claim);
+                drop(foremost);
                 return self.known_already(&submission, registered, earlier).await;
             }
             Err(refusal) => return Err(refusal),
         };
         let registration = registration(&submission, Some(&ground));
         match self.register(registration).await? {
-            Registered::New(request) => self.begin(submission, ground, *request, claim).await.map(Submitted::New),
+            Registered::New(request) => self.begin(submission, ground, *request, foremost).await.map(Submitted::New),
             registered => {
-                drop(claim);
+                drop(foremost);
                 self.known_already(&submission, registered, earlier).await
             }
         }
@@ -209,7 +209,7 @@ impl Returns {
         submission: Submission,
         ground: Ground,
         request: Request,
-        claim: Claim,
+        foremost: Foremost,
     ) -> Result<RequestId, Refusal> {
         let texts = texts_hash(&submission.content.blocks);
         let entry = Arc::new(Entry::new(&request, &ground.session, texts));
@@ -227,7 +227,7 @@ impl Returns {
                 self.tracked.remove(&entry);
             }
         }
-        drop(claim);
+        drop(foremost);
         self.arrived(&entry).await?;
         Ok(entry.request_id.clone())
     }

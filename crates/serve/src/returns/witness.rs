@@ -115,9 +115,7 @@ impl Answer {
             process: settling.incarnation.cloned(),
         }
     }
-}
 
-impl Answer {
     /// The outcome, where nothing has to be read for it.
     fn outcome(&self) -> Option<Outcome> {
         let final_text = match &self.text {

@@ -19,6 +19,7 @@ use crate::caller::{Caller, Place};
 use crate::daemon::Daemon;
 use crate::dispatch::answer;
 use crate::limits::{HEAD_BYTES_MAX, WRITE_STALL_MS};
+use crate::lingering::Unread;
 use crate::socket::Guarded;
 
 /// Answers the requests of one connection until either side is done.
@@ -49,12 +50,13 @@ where
     let (first, next) = (Duration::from_millis(limits.first_head_ms), Duration::from_millis(limits.head_ms));
     let heard = Arc::new(AtomicBool::new(false));
     let stall = Duration::from_millis(daemon.options.writer_idle_timeout_ms.unwrap_or(WRITE_STALL_MS));
-    let stream = Guarded::new(stream, stall).heard_within(first, Arc::clone(&heard));
+    let unread = Unread::default();
+    let stream = Guarded::new(stream, stall).heard_within(first, Arc::clone(&heard)).lingering_over(unread.clone());
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(caller);
         request.extensions_mut().insert(place.clone());
         heard.store(true, Ordering::Relaxed);
-        let daemon = Arc::clone(&daemon);
+        let (daemon, request) = (Arc::clone(&daemon), request.map(|body| unread.watch(body)));
         async move { Ok::<_, Infallible>(answer(&daemon, request).await) }
     });
     let connection = http1::Builder::new()

@@ -37,6 +37,7 @@ mod idempotency;
 mod identity;
 mod layout;
 pub mod limits;
+mod lingering;
 mod listed;
 mod lookup;
 mod neighbours;

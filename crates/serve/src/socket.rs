@@ -1,15 +1,17 @@
 //! A socket whose reader may pause but not stall: when it refuses bytes for too long, writing fails and the connection ends. So does
-//! reading, when a connection that was opened has not brought a request after a while.
+//! reading, when a connection that was opened has not brought a request after a while. Closing waits for who still sends (`lingering.rs`).
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
+
+use crate::lingering::{Lingering, Unread};
 
 /// A stream with a limit on how long a write may wait.
 pub(crate) struct Guarded<S> {
@@ -19,6 +21,9 @@ pub(crate) struct Guarded<S> {
     stall: Option<Pin<Box<Sleep>>>,
     /// Running until the first request has been heard.
     silence: Option<Silence>,
+    /// What there is to do behind the last word, once it is said.
+    lingering: Option<Lingering>,
+    is_shut: bool,
 }
 
 /// The time a fresh connection has for its first request.
@@ -30,13 +35,19 @@ struct Silence {
 impl<S> Guarded<S> {
     /// Guards `inner`.
     pub(crate) fn new(inner: S, patience: Duration) -> Self {
-        Self { inner, patience, stall: None, silence: None }
+        Self { inner, patience, stall: None, silence: None, lingering: None, is_shut: false }
     }
 
     /// Ends reading when `heard` is still not set `limit` from now. However a flood of connections trickles its bytes, each holds
     /// its place that long and no longer.
     pub(crate) fn heard_within(mut self, limit: Duration, heard: Arc<AtomicBool>) -> Self {
         self.silence = Some(Silence { limit: Box::pin(sleep(limit)), heard });
+        self
+    }
+
+    /// Reads on behind the last word where something is `unread` then.
+    pub(crate) fn lingering_over(mut self, unread: Unread) -> Self {
+        self.lingering = Some(Lingering::over(unread));
         self
     }
 
@@ -67,7 +78,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.inner).poll_write(cx, bytes);
         self.timed(cx, outcome)
@@ -91,7 +102,15 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
+        let this = &mut *self;
+        if !this.is_shut {
+            ready!(Pin::new(&mut this.inner).poll_shutdown(cx))?;
+            this.is_shut = true;
+        }
+        match &mut this.lingering {
+            Some(lingering) => lingering.poll(&mut this.inner, cx).map(Ok),
+            None => Poll::Ready(Ok(())),
+        }
     }
 }
 

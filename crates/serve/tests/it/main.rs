@@ -41,6 +41,7 @@ mod terminals;
 mod tls;
 mod transcript;
 mod turns;
+mod unread;
 mod webhooks;
 mod wiring;
 mod workspaces;

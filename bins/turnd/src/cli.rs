@@ -219,6 +219,9 @@ pub(crate) struct HostArgs {
     /// How long to wait for an earlier host of the session
     #[arg(long, default_value_t = 0)]
     pub(crate) lock_wait_ms: u64,
+    /// How long the agent may leave a part of a watched prompt unread
+    #[arg(long, default_value_t = ::serve::limits::AGENT_INPUT_MS)]
+    pub(crate) agent_input_timeout_ms: u64,
     /// What a record survives: the end of the process, or of the machine
     #[arg(long, value_enum, default_value = "process")]
     pub(crate) durability: Durability,

@@ -41,7 +41,6 @@ pub use dismiss::dismiss;
 pub use file_limit::survive_file_limits;
 pub use launch::{SESSION_FILE_MARK, exec};
 pub use leftovers::sweep;
-pub use limits::INPUT_WAIT;
 pub use options::{AgentCommand, HostOptions, Mode};
 pub use run::run;
 pub use stdio::{stdin, stdio, stdout};

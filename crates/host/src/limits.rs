@@ -61,9 +61,6 @@ pub(crate) const RETRY_RECORDS: Duration = Duration::from_secs(1);
 pub(crate) const LEFTOVERS_WAIT: Duration = Duration::from_secs(5);
 /// Between two looks at processes that are not our children and therefore do not tell us of their end.
 pub(crate) const TREE_POLL: Duration = Duration::from_millis(20);
-/// How long the agent may leave a witnessed prompt in its input unread, so that not all of it fits in: a pipe holds 64 KiB, and an agent
-/// that reads is never that busy.
-pub const INPUT_WAIT: Duration = Duration::from_secs(30);
 /// Between closing the agent's input and SIGTERM: the agents that end on it do so within 0.3 s.
 pub(crate) const EOF_WAIT: Duration = Duration::from_secs(2);
 /// Between SIGTERM and SIGKILL: a real agent took up to 6.5 s to end after a turn with a tool, most of them before this.

@@ -26,7 +26,7 @@ pub struct HostOptions {
     pub linger: Duration,
     /// How long to wait for an earlier host of the same session to let go of it.
     pub lock_wait: Duration,
-    /// How long the agent may leave a witnessed prompt unread; normally [`INPUT_WAIT`](crate::INPUT_WAIT). Behind that it is ended.
+    /// How long the agent may leave a witnessed prompt in its input unread, so that not all of it fits in. Behind that it is ended.
     pub input_wait: Duration,
     /// What an append to the transcript must have survived before it counts.
     pub durability: Durability,

@@ -27,6 +27,8 @@ pub struct HostOrder {
     pub workspace: PathBuf,
     /// How long it goes on without us, in milliseconds.
     pub linger_ms: u64,
+    /// How long its agent may leave a part of a prompt unread, in milliseconds.
+    pub agent_input_ms: u64,
     /// How long it waits for the session's lock, in milliseconds.
     pub lock_wait_ms: u64,
     /// How far its appends must have come before they count.
@@ -152,12 +154,13 @@ async fn clear_away(session: &str, mut sweep: Command) {
 /// The host's command line, the program itself left out.
 fn arguments(order: &HostOrder) -> Vec<std::ffi::OsString> {
     let (linger, wait) = (order.linger_ms.to_string(), order.lock_wait_ms.to_string());
+    let input = order.agent_input_ms.to_string();
     let mut line: Vec<std::ffi::OsString> =
         ["host", "--session", &order.session_id, "--mode", order.mode.as_str()].into_iter().map(Into::into).collect();
     line.extend(["--transcript".into(), order.transcript.clone().into()]);
     line.extend(["--workspace".into(), order.workspace.clone().into()]);
-    let rest = ["--linger-ms", &linger, "--lock-wait-ms", &wait, "--durability", order.durability.as_str(), "--"];
-    line.extend(rest.into_iter().map(Into::into));
+    line.extend(["--linger-ms", &linger, "--lock-wait-ms", &wait, "--agent-input-timeout-ms", &input].map(Into::into));
+    line.extend(["--durability", order.durability.as_str(), "--"].map(Into::into));
     line.extend(order.agent.iter().map(Into::into));
     line
 }
@@ -174,6 +177,7 @@ mod tests {
             transcript: "/t/s.jsonl".into(),
             workspace: "/ws".into(),
             linger_ms: 5,
+            agent_input_ms: 7,
             lock_wait_ms: 6,
             durability: Durability::Fsync,
             agent: vec!["agent".into(), "--flag".into()],
@@ -184,7 +188,7 @@ mod tests {
     fn the_agents_arguments_stand_behind_the_double_dash() {
         let line: Vec<_> = arguments(&order()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let expected = "host --session s --mode recorded --transcript /t/s.jsonl --workspace /ws --linger-ms 5 --lock-wait-ms 6 \
-                        --durability fsync -- agent --flag";
+                        --agent-input-timeout-ms 7 --durability fsync -- agent --flag";
         assert_eq!(line.join(" "), expected);
     }
 

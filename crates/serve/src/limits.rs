@@ -12,6 +12,17 @@ pub const RATE_SWEEP_MS: u64 = 1_000;
 /// How much of a refused body is read and thrown away, in bytes, so that its sender gets the 413 instead of a reset.
 pub const DRAIN_BYTES_MAX: usize = 32 * 1024 * 1024;
 
+/// How much is read and thrown away behind an answer that did not wait for its request's body, in bytes, so that its sender gets the answer
+/// instead of a reset: no less than of one that is refused for its size.
+pub const LINGER_BYTES_MAX: usize = DRAIN_BYTES_MAX;
+
+/// How long a client may go on sending behind its answer, in milliseconds: it is told that the connection is over, and holds a place
+/// meanwhile, for no longer than one that trickles a head.
+pub const LINGER_MS: u64 = HEAD_READ_MS;
+
+/// How long it may send nothing and not close either, in milliseconds: what is on its way has arrived by then.
+pub const LINGER_SILENCE_MS: u64 = 2_000;
+
 /// How long a connection may take to send the next request's head, in milliseconds. A client that trickles, or sits idle, holds one
 /// connection, and not for long.
 pub const HEAD_READ_MS: u64 = 30_000;
@@ -284,6 +295,8 @@ const _: () = assert!(LIST_PAGE_DEFAULT <= LIST_PAGE_MAX && LIST_PAGE_MAX <= LIS
 const _: () =
     assert!(HEADLINES_MAX >= 2 * LIST_LOOKS_MAX, "what one page looked at is known when it is asked for again");
 const _: () = assert!(WRITE_STALL_MS > HEARTBEAT_MS);
+const _: () = assert!(SUBMIT_WAIT_MS > AGENT_INPUT_MS);
+const _: () = assert!(LINGER_SILENCE_MS < LINGER_MS && LINGER_SILENCE_MS < DRAIN_MS);
 const _: () = assert!(DOOR_OPENINGS_MAX <= DOOR_SESSIONS_MAX);
 const _: () = assert!(DRAIN_BYTES_MAX > BODY_BYTES_MAX);
 
@@ -311,8 +324,12 @@ pub const RETURNS_MAX: usize = 1_024;
 /// Return requests whose prompts have ended and which are still found by them: an agent that answers late does so soon or never.
 pub const RETURNS_ENDED_MAX: usize = 1_024;
 
+/// How long an agent may leave a part of a return request's prompt in its input unread, unless a flag says otherwise, in milliseconds: a
+/// pipe holds 64 KiB, and an agent that reads is never that busy.
+pub const AGENT_INPUT_MS: u64 = 30_000;
+
 /// How long a return request's caller waits for its prompt to be handed to the agent, in milliseconds. It is told how things stand then. A
-/// host gives up on an agent that does not read after 30 s.
+/// host has given up on an agent that does not read by then, unless a flag gives it longer.
 pub const SUBMIT_WAIT_MS: u64 = 35_000;
 
 /// How long the end of a prompt waits for the store to keep it, in milliseconds: ten times what a slow disk takes for a commit.

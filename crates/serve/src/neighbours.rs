@@ -64,6 +64,7 @@ pub(crate) mod tests {
             limits: Limits::default(),
             durability: Durability::Process,
             linger_ms: 0,
+            agent_input_ms: 0,
             initialize_timeout_ms: 0,
             restore_timeout_ms: 0,
             prompt_deadline_ms: None,

@@ -40,6 +40,7 @@ fn order(workspace: &Workspace, session: &str, kind: Kind) -> HostOrder {
         transcript: workspace.layout.transcript(session),
         workspace: workspace.folder.clone(),
         linger_ms: options.linger_ms,
+        agent_input_ms: options.agent_input_ms,
         lock_wait_ms: match kind {
             Kind::New => NEW_LOCK_WAIT_MS,
             Kind::Restore => lock_wait_ms(options.restore_timeout_ms),

@@ -39,6 +39,8 @@ pub struct ServeOptions {
     pub durability: Durability,
     /// How long a host whose daemon is gone lets its running turn go on, in milliseconds.
     pub linger_ms: u64,
+    /// How long an agent may leave a part of a return request's prompt in its input unread, in milliseconds, before it is ended.
+    pub agent_input_ms: u64,
     /// How long a new session may take to start, in milliseconds.
     pub initialize_timeout_ms: u64,
     /// How long a restore may take, waiting for a lingering host included, in milliseconds.

@@ -41,6 +41,11 @@ pub(crate) struct ServeArgs {
     /// How long the agent may take to start, and again to open a session
     #[arg(long, default_value_t = 10_000, value_name = "MS", help_heading = "Agent")]
     pub(crate) initialize_timeout_ms: u64,
+    /// How long the agent may leave a part of a return request's prompt in its input unread before its process is ended:
+    /// the request reads delivery_failed (write_failed), or indeterminate (write_unknown) if the agent may have all of it
+    #[arg(long, default_value_t = ::serve::limits::AGENT_INPUT_MS, value_name = "MS", help_heading = "Agent")]
+    #[arg(value_parser = at_least_one::<u64>)]
+    pub(crate) agent_input_timeout_ms: u64,
     /// How long restoring a session may take
     #[arg(long, default_value_t = 60_000, value_name = "MS", help_heading = "Agent")]
     pub(crate) session_restore_timeout_ms: u64,
@@ -255,6 +260,7 @@ mod tests {
             "--max-journal-events",
             "--max-journal-bytes",
             "--writer-idle-timeout-ms",
+            "--agent-input-timeout-ms",
         ] {
             assert!(!serves(&[flag, "0"]), "{flag}");
             assert!(!serves(&[flag, "-1"]), "{flag}");

@@ -36,7 +36,7 @@ pub(crate) async fn run(args: HostArgs) -> std::io::Result<()> {
         launcher: Some(std::env::current_exe()?),
         linger: Duration::from_millis(args.linger_ms),
         lock_wait: Duration::from_millis(args.lock_wait_ms),
-        input_wait: host::INPUT_WAIT,
+        input_wait: Duration::from_millis(args.agent_input_timeout_ms),
         durability: match args.durability {
             Durability::Process => transcript::Durability::Process,
             Durability::Fsync => transcript::Durability::Fsync,

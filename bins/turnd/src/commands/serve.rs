@@ -133,6 +133,7 @@ fn options(args: ServeArgs, token: Option<Token>, tls: Option<Tls>) -> Result<Se
             Durability::Fsync => serve::Durability::Fsync,
         },
         linger_ms: args.linger_ms,
+        agent_input_ms: args.agent_input_timeout_ms,
         initialize_timeout_ms: args.initialize_timeout_ms,
         prompt_deadline_ms: args.prompt_deadline_ms,
         session_shell: args.access.enable_session_shell,

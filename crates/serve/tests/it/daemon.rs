@@ -36,6 +36,7 @@ pub(crate) fn options(store: &Path) -> ServeOptions {
         limits: Limits::default(),
         durability: Durability::Process,
         linger_ms: 1_000,
+        agent_input_ms: 30_000,
         initialize_timeout_ms: 10_000,
         restore_timeout_ms: 10_000,
         prompt_deadline_ms: None,

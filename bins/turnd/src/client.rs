@@ -8,6 +8,7 @@ mod endpoint;
 mod error;
 mod events;
 mod lines;
+mod outage;
 
 use std::time::Duration;
 
@@ -28,12 +29,20 @@ pub(crate) use endpoint::{Endpoint, segment};
 pub(crate) use error::ClientError;
 pub(crate) use events::Events;
 pub(crate) use lines::Lines;
+pub(crate) use outage::{Bound, Outage};
 
 /// The longest answer that is read: a page of a thousand final messages of a mebibyte is cut by the daemon long before.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// The longest code of a refusal that is repeated, in bytes.
+const CODE_BYTES_MAX: usize = 64;
+
 /// How long a daemon may take for what it does at once: it has a disk to flush and an agent's input to fill.
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+/// How often a request is sent again where nobody said how long it is to be tried: together some fifteen seconds, enough for a daemon to be
+/// started anew.
+const TRIES_MORE: u32 = 8;
 
 /// The longest wait between two tries that a daemon can ask for.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
@@ -45,6 +54,10 @@ pub(crate) struct Client {
     tls: Option<TlsConnector>,
     connections: JoinSet<()>,
     was_reached: bool,
+    /// How long an outage is borne, where somebody said so.
+    patience: Option<Bound>,
+    /// Whether it is borne from the beginning.
+    is_awaited: bool,
 }
 
 /// A whole answer.
@@ -66,6 +79,24 @@ impl Answer {
     /// The body; null where it is no JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+
+    /// Status and code, as a part of a line for people.
+    pub(crate) fn brief(&self) -> String {
+        let body = self.json();
+        let is_word = |code: &&str| {
+            code.len() <= CODE_BYTES_MAX && code.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+        };
+        match body["code"].as_str().filter(is_word) {
+            Some(code) => format!("the daemon answers {} {code}", self.status),
+            None => format!("the daemon answers {}", self.status),
+        }
+    }
+
+    /// Whether it refuses to say more about a request than that it is on record (return request rules, section 2.13).
+    pub(crate) fn is_of_something_stored(&self) -> bool {
+        let body = self.json();
+        !self.is_success() && body["request_id"].is_string() && body["state"].is_string()
     }
 
     pub(crate) fn is_success(&self) -> bool {
@@ -98,12 +129,46 @@ impl Client {
     pub(crate) fn new(endpoint: Endpoint, token: Option<&str>) -> Result<Self, ClientError> {
         let authorization = token.map(bearer).transpose()?;
         let tls = endpoint.is_https.then(connection::tls).transpose()?;
-        Ok(Self { endpoint, authorization, tls, connections: JoinSet::new(), was_reached: false })
+        Ok(Self {
+            endpoint,
+            authorization,
+            tls,
+            connections: JoinSet::new(),
+            was_reached: false,
+            patience: None,
+            is_awaited: false,
+        })
     }
 
-    /// Whether a connection ever came about. Where none did, an address may be mistyped, and trying again is no use.
-    pub(crate) fn was_reached(&self) -> bool {
-        self.was_reached
+    /// Bears an outage for so long, from the beginning: also a daemon that was not there yet is waited for.
+    pub(crate) fn awaiting(self, patience: Option<Duration>) -> Self {
+        Self { patience: patience.map(Bound::Within), is_awaited: patience.is_some(), ..self }
+    }
+
+    /// Bears an outage for so long, where nobody said how long it is to be borne.
+    pub(crate) fn bear(&mut self, limit: Duration) {
+        self.patience.get_or_insert(Bound::Within(limit));
+    }
+
+    /// How long an outage is borne that keeps one request from being answered.
+    fn bound(&self) -> Bound {
+        self.patience.unwrap_or(Bound::Tries(TRIES_MORE))
+    }
+
+    /// How long one is borne by whoever waits anyhow.
+    pub(crate) fn bound_of_a_wait(&self) -> Bound {
+        self.patience.unwrap_or(Bound::Endless)
+    }
+
+    /// Whether there is a daemon to wait for: a connection came about, or the caller wants it waited for. Where neither is so, an address may
+    /// be mistyped, and trying again is no use.
+    pub(crate) fn may_be_back(&self) -> bool {
+        self.was_reached || self.is_awaited
+    }
+
+    /// Whether the caller wants a daemon waited for that was not there yet.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.is_awaited
     }
 
     /// Sends one request and reads the whole answer.

@@ -20,7 +20,7 @@ Exit status:
   8    the daemon cannot use its store
   9    the daemon cannot be reached, or is going away
   10   wait: the request ended, but not as completed
-  11   wait: the request is still pending at the limit
+  11   wait: the request is still pending at the limit; send: it is on record, and its receipt cannot be had
   141  nobody reads the output any more";
 
 /// The longest text of a daemon that is repeated on stderr, in characters: it is one line for a person.
@@ -107,6 +107,13 @@ impl Failure {
             let _ = write!(text, "; input_written: {written}");
         }
         Self::new(Exit::of(answer.status, code), printable(&text))
+    }
+
+    /// The same of a request that is known to be on record: what it came to is not known yet, and that is no error.
+    pub(crate) fn pending(self, id: &str) -> Self {
+        let failure =
+            self.and(&format!("the request is on record: `turnd request wait {id}` tells what becomes of it"));
+        Self { exit: Exit::Pending, ..failure }
     }
 
     /// The same with something more to say, in the same line.

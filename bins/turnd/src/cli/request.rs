@@ -36,6 +36,10 @@ pub(crate) struct DaemonArgs {
     /// The daemon's bearer token. Everyone on this machine can read a command line: better set the variable
     #[arg(long, env = "TURND_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub(crate) token: Option<Hidden>,
+    /// How long to try again while the daemon, or its store, is away: also one that is not there yet; 0 gives up at once
+    /// [default: some 15 s; send: until --final-timeout-ms; wait, watch, and a request on record: as long as it takes]
+    #[arg(long, value_name = "MS")]
+    pub(crate) retry_ms: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -46,7 +50,8 @@ what became of it under the request id, through any crash, and tells it once on 
 that `turnd request watch` reads. The receipt says \"reply_pending\": true until then.
 
 However often a request is sent under one id, its prompt runs once at most: a copy gets the first
-receipt. So this command sends again by itself when the connection breaks, and you may do so too.
+receipt. So this command sends again by itself when the connection breaks, or the store is away, and
+you may do so too. It says on stderr that it waits and why; --retry-ms bounds how long.
 
 Examples:
   turnd send $SESSION --return-final \"Complete phases 2 and 3\"

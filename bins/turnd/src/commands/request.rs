@@ -7,6 +7,7 @@ mod wait;
 mod watch;
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use hyper::Method;
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ pub(crate) async fn run(args: RequestArgs) -> Result<Exit, Failure> {
 pub(super) fn client(args: &DaemonArgs) -> Result<Client, Failure> {
     let endpoint = Endpoint::parse(&args.url).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
     let token = args.token.as_ref().map(|token| token.text()).filter(|token| !token.is_empty());
-    Ok(Client::new(endpoint, token)?)
+    Ok(Client::new(endpoint, token)?.awaiting(args.retry_ms.map(Duration::from_millis)))
 }
 
 async fn get(client: &mut Client, args: &GetArgs) -> Result<Exit, Failure> {

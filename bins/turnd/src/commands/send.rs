@@ -1,6 +1,7 @@
 //! `turnd send`: a prompt for a session, as a plain one or as a durable request.
 
 use std::io::{self, IsTerminal, Read};
+use std::time::Duration;
 
 use hyper::Method;
 use serde_json::{Value, json};
@@ -30,15 +31,24 @@ pub(crate) async fn run(mut args: SendArgs) -> Result<Exit, Failure> {
 async fn durable(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exit, Failure> {
     let id = args.request_id.clone().map_or_else(new_id, Ok)?;
     progress(format_args!("request {id}"));
+    if args.final_timeout_ms > 0 {
+        // Behind its own deadline nobody wants it sent.
+        client.bear(Duration::from_millis(args.final_timeout_ms));
+    }
     let path = format!("/session/{}/return-requests", segment(&args.session));
-    let Asked { outcome, may_have_arrived } = client.ask(Method::POST, &path, Some(&body(args, &id, text))).await;
+    let asked = client.ask(Method::POST, &path, Some(&body(args, &id, text))).await;
+    let Asked { outcome, may_have_arrived, is_registered } = asked;
     let unknown = format!("whether it was taken is unknown: send the same again with --request-id {id}");
     let refused = match outcome {
         Ok(answer) if answer.is_success() => return print(&answer, ("request_id", &id)),
         Ok(answer) => Failure::refused(&answer),
         Err(error) => error.into(),
     };
-    Err(if may_have_arrived { refused.and(&unknown) } else { refused })
+    Err(match (is_registered, may_have_arrived) {
+        (true, _) => refused.pending(&id),
+        (false, true) => refused.and(&unknown),
+        (false, false) => refused,
+    })
 }
 
 /// The body of a durable request: what the caller said, and nothing else.
@@ -62,6 +72,10 @@ async fn plain(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exit,
     let id = new_id()?;
     let path = format!("/session/{}/prompt", segment(&args.session));
     let body = json!({"promptId": id, "prompt": [{"type": "text", "text": text}]});
+    if client.is_awaited() {
+        // A question that may be asked twice finds out whether there is a daemon.
+        client.ask(Method::GET, "/capabilities", None).await.outcome?;
+    }
     let mut outcome = client.call(Method::POST, &path, Some(&body)).await;
     let mut may_have_arrived = matches!(&outcome, Err(error) if error.may_have_arrived());
     if may_have_arrived && knows_ids(client).await {

@@ -34,6 +34,7 @@ mod steering;
 mod stream;
 mod tags;
 mod tidy;
+mod waiting;
 mod watching;
 mod webhooks;
 mod whole_answer;

@@ -119,11 +119,10 @@ fn the_same_id_goes_out_on_every_try_until_an_answer_settles_it() {
         _ => receipt(&request.body),
     });
     let output = daemon.run(&["send", "S/1", "--return-final", "--queue", "--final-timeout-ms", "5000", "hello"]);
-    assert_eq!(
-        (output.status.code(), stderr(&output).as_str()),
-        (Some(0), ""),
-        "a program's stderr holds complaints only"
-    );
+    let said = stderr(&output);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(0), 1), "that it waits is said once: {said}");
+    assert!(said.contains("broke off"), "with the reason: {said}");
+    assert!(said.ends_with("; the same request again, for up to 5000 ms\n"), "and the request's own deadline: {said}");
     let heard = daemon.heard();
     assert_eq!(heard.len(), 6);
     for request in &heard {
@@ -146,7 +145,8 @@ fn tries_have_an_end_and_the_id_is_told_with_which_to_send_again() {
     let output = daemon.run(&["send", "S", "--return-final", "hello"]);
     let body: Value = serde_json::from_str(&daemon.heard()[0].body).unwrap();
     assert_eq!(output.status.code(), Some(9));
-    assert_eq!(stderr(&output).lines().count(), 1);
+    assert_eq!(stderr(&output).lines().count(), 2);
+    assert!(stderr(&output).lines().next().unwrap().ends_with("the same request again, up to 8 times"));
     assert!(stderr(&output).contains(&format!("--request-id {}", body["requestId"].as_str().unwrap())));
     assert_eq!(daemon.heard().len(), 9);
 }

@@ -54,7 +54,16 @@ pub(crate) struct Scripted {
 impl Scripted {
     /// Plays the script: it is asked for a reply to each request, with the number of requests before it.
     pub(crate) fn play(script: impl FnMut(&Heard, usize) -> Reply + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::play_on(TcpListener::bind("127.0.0.1:0").unwrap(), script)
+    }
+
+    /// Nobody listens there.
+    pub(crate) fn nobody(address: SocketAddr) -> Self {
+        Self { address, heard: Arc::default() }
+    }
+
+    /// Plays the script where it is told to.
+    pub(crate) fn play_on(listener: TcpListener, script: impl FnMut(&Heard, usize) -> Reply + Send + 'static) -> Self {
         let address = listener.local_addr().unwrap();
         let heard = Arc::new(Mutex::new(Vec::new()));
         let (script, log) = (Arc::new(Mutex::new(script)), Arc::clone(&heard));

@@ -4,6 +4,7 @@
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use request::store::{OpenError, StoreError};
+use request::{InputWritten, Request};
 
 use crate::refusal::Refusal;
 
@@ -17,6 +18,16 @@ pub(crate) fn unsent(refusal: Refusal) -> Refusal {
     } else {
         refusal.with(INPUT_WRITTEN, "no")
     }
+}
+
+/// The same refusal, saying that there is a request of that id, and how it stands. One that is not over yet may still be sent.
+pub(crate) fn stored(refusal: Refusal, request: &Request) -> Refusal {
+    let written = match request.input_written {
+        InputWritten::No if !request.state.is_terminal() => InputWritten::Maybe,
+        written => written,
+    };
+    let refusal = refusal.with(INPUT_WRITTEN, written.as_str());
+    refusal.with("request_id", request.id().as_str()).with("state", request.state.as_str())
 }
 
 /// What is refused of a submission says so, also before its route has it.

@@ -85,12 +85,13 @@ impl Returns {
         let Some(request_id) = named.filter(|_| !says && refusal::is_of_store(&refusal)) else {
             return refusal::unsent(refusal);
         };
-        let written = match self.known(&request_id).await {
-            Ok(None) => return refusal::unsent(refusal),
-            Ok(Some(Known::Request(request))) => request.input_written.as_str(),
-            Ok(Some(Known::Tombstone(_))) | Err(_) => InputWritten::Maybe.as_str(),
-        };
-        refusal.with(refusal::INPUT_WRITTEN, written)
+        match self.known(&request_id).await {
+            Ok(None) => refusal::unsent(refusal),
+            Ok(Some(Known::Request(request))) => refusal::stored(refusal, &request),
+            Ok(Some(Known::Tombstone(_))) | Err(_) => {
+                refusal.with(refusal::INPUT_WRITTEN, InputWritten::Maybe.as_str())
+            }
+        }
     }
 
     async fn run(self: &Arc<Self>, submission: Submission) -> Result<Submitted, Refusal> {

@@ -6,17 +6,22 @@ mod position;
 use std::time::Duration;
 
 use hyper::Method;
-use tokio::time::sleep;
 
 use crate::cli::WatchArgs;
-use crate::client::{Answer, Backoff, Client, ClientError, Lines, Opened, dice, segment};
+use crate::client::{Answer, Client, ClientError, Lines, Opened, Outage, segment};
 use crate::exit::{Exit, Failure};
-use crate::output::{self, progress};
+use crate::output;
 use drain::Page;
 use position::{Place, Position};
 
-/// Why a connection is not read any more, though it may go on over another one; a daemon may have said when.
-struct Over(String, Option<Duration>);
+/// Why a connection is not read any more, though it may go on over another one.
+struct Over {
+    why: String,
+    /// When, where the daemon said so.
+    after: Option<Duration>,
+    /// What it is when there is no other one.
+    failure: Failure,
+}
 
 /// Prints what ended, and stays, or with `--once` ends where the stream does.
 pub(super) async fn run(client: &mut Client, args: &WatchArgs) -> Result<Exit, Failure> {
@@ -33,28 +38,21 @@ pub(super) async fn run(client: &mut Client, args: &WatchArgs) -> Result<Exit, F
 
 /// Prints what ended for as long as it is let.
 async fn stay(client: &mut Client, args: &WatchArgs, mut position: Position) -> Result<Exit, Failure> {
-    let mut backoff = Backoff::endless();
+    let mut outage = Outage::of_a_stream(client.bound_of_a_wait());
     loop {
         let over = match open(client, args, &position).await {
-            Ok(Opened::Lines(mut lines)) => {
-                let before = position.flushed();
-                let over = follow(client, args, &mut lines, &mut position).await?;
-                if position.flushed() != before {
-                    backoff = Backoff::endless();
-                }
-                over
-            }
+            Ok(Opened::Lines(mut lines)) => follow(client, args, &mut lines, (&mut position, &mut outage)).await?,
             Ok(Opened::Answer(answer)) if answer.asks_again() => {
-                Over(format!("the daemon answers {}", answer.status), answer.retry_after)
+                Over { why: answer.brief(), after: answer.retry_after, failure: Failure::refused(&answer) }
             }
             Ok(Opened::Answer(answer)) => return Err(Failure::refused(&answer)),
-            Err(error) if !client.was_reached() => return Err(error.into()),
+            Err(error) if !client.may_be_back() => return Err(error.into()),
             Err(error) => broken(error)?,
         };
-        let Over(why, after) = over;
-        let pause = backoff.next(after, dice()).unwrap_or_default();
-        progress(format_args!("{why}; going on in {} ms behind {position}", pause.as_millis()));
-        sleep(pause).await;
+        let Over { why, after, failure } = over;
+        if !outage.wait(why, after, format_args!("going on behind {position}")).await {
+            return Err(failure);
+        }
     }
 }
 
@@ -84,14 +82,19 @@ async fn follow(
     client: &mut Client,
     args: &WatchArgs,
     lines: &mut Lines,
-    position: &mut Position,
+    (position, outage): (&mut Position, &mut Outage),
 ) -> Result<Over, Failure> {
     loop {
         let line = match lines.next().await {
             Ok(Some(line)) => line,
-            Ok(None) => return Ok(Over("the daemon ended the stream".to_owned(), None)),
+            Ok(None) => {
+                let why = "the daemon ended the stream";
+                return Ok(Over { why: why.to_owned(), after: None, failure: Failure::new(Exit::Unreachable, why) });
+            }
             Err(error) => return broken(error),
         };
+        // Whoever says anything is there.
+        outage.over();
         if line.is_empty() {
             pass(client, args, position).await;
             continue;
@@ -125,7 +128,11 @@ fn print(line: &[u8], position: &mut Position) -> Result<(), Failure> {
 
 /// A failure that another connection may mend, or the failure itself.
 fn broken(error: ClientError) -> Result<Over, Failure> {
-    if error.is_passing() { Ok(Over(error.to_string(), None)) } else { Err(error.into()) }
+    if error.is_passing() {
+        Ok(Over { why: error.to_string(), after: None, failure: error.into() })
+    } else {
+        Err(error.into())
+    }
 }
 
 fn target(args: &WatchArgs, position: &Position) -> String {

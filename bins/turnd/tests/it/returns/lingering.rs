@@ -43,10 +43,23 @@ fn an_id_that_was_sent_is_never_said_not_to_be_while_the_store_takes_nothing() {
     assert_eq!(world.terminate(), Some(0));
     world.restart_failing("before:register=busy*2");
     let session = world.session();
-    for (id, written) in [("X", "yes"), ("Y", "no")] {
+    for (id, written, state) in [("X", "yes", json!("completed")), ("Y", "no", json!(null))] {
         let (status, refusal) = post(&mut world, &session, &body(id, "hello"));
-        let said = (status, &refusal["code"], &refusal["input_written"]);
-        assert_eq!(said, (503, &json!("store_busy"), &json!(written)), "{id}");
+        let said = (status, &refusal["code"], &refusal["input_written"], &refusal["state"]);
+        assert_eq!(said, (503, &json!("store_busy"), &json!(written), &state), "{id}");
     }
     sent(&world, 1);
+}
+
+#[test]
+fn an_id_that_waits_in_the_queue_may_be_sent_yet_and_a_store_that_takes_nothing_says_so() {
+    let mut world = World::journaled(&["--linger-ms", "100"]);
+    world.restart_failing("before:register=busy@3");
+    let session = world.session();
+    submit(&mut world, &session, "X", "hang");
+    let queued = with(body("Q", "hello"), &json!({ "queue": true }));
+    assert_eq!(submit_with(&mut world, &session, &queued)["input_written"], "no", "so far");
+    let (status, refusal) = post(&mut world, &session, &queued);
+    let said = (status, &refusal["code"], &refusal["input_written"], &refusal["state"], &refusal["request_id"]);
+    assert_eq!(said, (503, &json!("store_busy"), &json!("maybe"), &json!("registered"), &json!("Q")), "{refusal}");
 }

@@ -106,11 +106,6 @@ impl Position {
     pub(super) fn number(&self) -> u64 {
         self.number
     }
-
-    /// The number of the last line that was flushed.
-    pub(super) fn flushed(&self) -> Option<u64> {
-        self.has_flushed.then_some(self.number)
-    }
 }
 
 impl std::fmt::Display for Position {

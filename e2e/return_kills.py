@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Return requests under kills: four clients post, repeat, cancel and set deadlines, a consumer keeps every line of the stream, and the
-daemon dies at random moments, alone, with its hosts, or with everything below it.
+daemon dies at random moments, alone, with its hosts, or with everything below it; others die while they open the store, and two race for it.
 
     return_kills.py [KILLS [SEED]]      so many kills (40), on stores of fifty kills each, with the built-in agent
 
@@ -29,6 +29,9 @@ CLIENTS, SESSIONS, KILLS_A_STORE = 4, 3, 50
 LIFE_SECONDS = 0.7  # of a life, at most, from when its clients go on
 WITHIN_SECONDS = 0.012  # of a submission: a kill that waits for one comes so long behind its first byte at most
 LINGER_MS = 300
+STILLBORN = 0.3  # of the starts: a daemon that is killed within BORN_SECONDS, and perhaps another one behind it
+BORN_SECONDS = 0.06
+RIVALS = 0.15  # of the starts: two daemons at once, of which one ends
 PROMPT = re.compile(r'"promptId":"([^"]*)"')
 CONNECTION_ERRORS = (ConnectionError, http.client.HTTPException, OSError)
 KINDS = {"daemon": 4, "daemon and hosts": 3, "everything": 3}
@@ -44,7 +47,10 @@ class Unknown(Exception):
 class Site:
     """One store and the daemons on it, one after the other."""
 
-    def __init__(self, base):
+    agent_flags = "--answer-after-ms 0"
+
+    def __init__(self, base, chance, table, kinds):
+        self.chance, self.starts, self.kinds = chance, table["start"], kinds
         self.base, self.store, self.workspace, self.journal = (base, *(base / part for part in ("store", "work", "journal")))
         self.workspace.mkdir()
         self.lock = threading.Lock()  # who kills and starts daemons
@@ -53,18 +59,33 @@ class Site:
         self.start()
 
     def start(self):
-        agent = f"'{BINARY}' agent --answer-after-ms 0 --journal '{self.journal}'"
+        while self.chance.random() < STILLBORN:
+            process = self.spawn()
+            time.sleep(self.chance.uniform(0, BORN_SECONDS))
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            self.kinds["stillborn"] += 1
+        processes = [self.spawn() for _ in range(2 if self.chance.random() < RIVALS else 1)]
+        lines = [process.stdout.readline().strip() for process in processes]
+        if sum(map(bool, lines)) != 1:
+            fail("of the daemons on a store one starts", (self.base / "log").read_text()[-2000:])
+        for process, line in zip(processes, lines):
+            if line:
+                self.process, self.port = process, int(line.rsplit(":", 1)[1])
+            else:
+                process.wait(60)
+                process.stdout.close()
+        self.starts["one of two" if len(processes) > 1 else "alone"] += 1
+
+    def spawn(self):
+        agent = f"'{BINARY}' agent {self.agent_flags} --journal '{self.journal}'"
         command = [BINARY, "serve", "--port", "0", "--log-level", "error", "--store", self.store, "--agent", agent]
         command += ["--workspace", self.workspace, "--linger-ms", str(LINGER_MS)]
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.base)}
         with open(self.base / "log", "a") as log:
-            self.process = subprocess.Popen(
-                [str(word) for word in command], stdout=subprocess.PIPE, stderr=log, text=True, env=environment
-            )
-        line = self.process.stdout.readline().strip()
-        if not line:
-            fail("the daemon starts again", (self.base / "log").read_text()[-2000:])
-        self.port = int(line.rsplit(":", 1)[1])
+            words = [str(word) for word in command]
+            return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
 
     def family(self):
         """{pid: its second word} of all processes of this store."""
@@ -157,13 +178,15 @@ class Consumer:
 class Client:
     """One of the four: draws a step and takes it, until the store is over."""
 
+    steps = STEPS
+
     def __init__(self, site, model, number, chance, sessions, table):
         self.site, self.model, self.name, self.chance = site, model, f"c{number}", chance
         self.sessions, self.table, self.count = sessions, table, 0
 
     def run(self):
         while not self.site.is_over:
-            step = self.chance.choices(list(STEPS), list(STEPS.values()))[0]
+            step = self.chance.choices(list(self.steps), list(self.steps.values()))[0]
             try:
                 outcome = getattr(self, step)()
             except Unknown:
@@ -286,8 +309,10 @@ def journal(site):
     return [PROMPT.search(line)[1] for line in lines if '"heard"' in line and '"session/prompt"' in line]
 
 
-def play(seed, base, kills, table, kinds):
-    site, model, failures, sessions = Site(base), Model(), [], {}
+def play(seed, base, kills, table, kinds, cast):
+    a_site, a_model, a_client = cast
+    drawn = lambda name: random.Random(f"{seed}/{name}")
+    site, model, failures, sessions = a_site(base, drawn("starts"), table, kinds), a_model(), [], {}
 
     def run(actor):
         try:
@@ -295,8 +320,7 @@ def play(seed, base, kills, table, kinds):
         except BaseException as failure:
             failures.append(failure)
 
-    drawn = lambda name: random.Random(f"{seed}/{name}")
-    actors = [Client(site, model, number, drawn(number), sessions, table) for number in range(CLIENTS)]
+    actors = [a_client(site, model, number, drawn(number), sessions, table) for number in range(CLIENTS)]
     actors.append(Consumer(site, model, drawn("consumer")))
     threads = [threading.Thread(target=run, args=(actor,), daemon=True) for actor in actors]
     try:
@@ -323,7 +347,7 @@ def play(seed, base, kills, table, kinds):
         kill(list(site.family()))
 
 
-def main(kills=40, seed="1"):
+def main(kills=40, seed="1", cast=(Site, Model, Client)):
     left, number = int(kills), 0
     table, kinds, states = collections.defaultdict(collections.Counter), collections.Counter(), collections.Counter()
     prompts, begun = 0, time.monotonic()
@@ -331,7 +355,7 @@ def main(kills=40, seed="1"):
         now = min(left, KILLS_A_STORE)
         with tempfile.TemporaryDirectory(prefix="turnd-returns-", ignore_cleanup_errors=True) as folder:
             try:
-                ends, heard = play(f"{seed}.{number}", pathlib.Path(folder).resolve(), now - 1, table, kinds)
+                ends, heard = play(f"{seed}.{number}", pathlib.Path(folder).resolve(), now - 1, table, kinds, cast)
             except FlowFailed as failure:
                 log = (pathlib.Path(folder) / "log").read_text()[-1500:]
                 raise FlowFailed(f"store {seed}.{number}: {failure}\n    the daemon's last lines:\n{log}") from failure

@@ -15,6 +15,7 @@ mod clock;
 mod command;
 mod dismiss;
 mod exit;
+mod fail_points;
 mod file_limit;
 mod incarnation;
 mod incoming;

@@ -86,6 +86,11 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         })
     }
 
+    /// Whether the line that was watched last is written, and somebody has been told.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.told == Reach::Whole
+    }
+
     /// How many bytes wait.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

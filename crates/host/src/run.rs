@@ -8,6 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agent::Agent;
 use crate::choice::Choice;
+use crate::fail_points::FailPoints;
 use crate::file_limit::survive_file_limits;
 use crate::incoming::Incoming;
 use crate::launch;
@@ -43,6 +44,7 @@ where
         child: signal(SignalKind::child())?,
         terminate: signal(SignalKind::terminate())?,
         interrupt: signal(SignalKind::interrupt())?,
+        _hangup: signal(SignalKind::hangup())?,
     };
     let mut daemon = Incoming::new("daemon", Some(stdin));
     let begun = match start(&options, &mut daemon).await {
@@ -68,6 +70,7 @@ where
         order: begun.order,
         replacing: false,
         command: None,
+        fail_points: FailPoints::from_env(),
     };
     shell.run().await;
     // The session is free only now that nothing of it runs any more.

@@ -19,6 +19,7 @@ use transcript::Rewind;
 use crate::agent::Agent;
 use crate::clock::now_ms;
 use crate::command::Command;
+use crate::fail_points::FailPoints;
 use crate::incoming::Incoming;
 use crate::journal::Journal;
 use crate::launch;
@@ -54,6 +55,8 @@ pub(crate) struct Shell<R, W> {
     pub(crate) replacing: bool,
     /// The command of a user that runs.
     pub(crate) command: Option<Command>,
+    /// Where a test stops it.
+    pub(crate) fail_points: FailPoints,
 }
 
 /// The signals a host listens to.
@@ -61,6 +64,8 @@ pub(crate) struct Signals {
     pub(crate) child: Signal,
     pub(crate) terminate: Signal,
     pub(crate) interrupt: Signal,
+    /// Taken, and nothing comes of it. The kernel sends it to a host that is stopped when its daemon dies, and a host outlives its daemon.
+    pub(crate) _hangup: Signal,
 }
 
 /// Everything the loop waits for.
@@ -121,7 +126,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
                 self.look_at_agent();
             }
             Event::FromCommand(read) => self.take_from_command(&read),
-            Event::ToAgent(Ok(())) | Event::ToDaemon(Ok(())) => {}
+            Event::ToAgent(Ok(())) => self.go_on_with_prompt(),
+            Event::ToDaemon(Ok(())) => self.daemon_told(),
             Event::ToAgent(Err(_)) => {
                 self.agent.input.close();
                 self.fade(FADE_WAIT);
@@ -271,11 +277,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
                 self.agent.input.push(line);
                 self.look_at_input();
             }
-            Effect::Feed(line) => {
-                self.agent.input.push_watched(line);
-                self.timers.arm(Timer::Input, self.input_wait);
-                self.look_at_input();
-            }
+            Effect::Feed(line) => self.feed(line),
             Effect::ToDaemon(line) => self.to_daemon.push(line),
             Effect::Append(records) => {
                 if let Some(journal) = &mut self.journal {

@@ -2,7 +2,8 @@
 //! is nothing.
 //!
 //! A plan is text: `before:dispatched=kill; after:terminal=kill@3; commit=full*2; before:prune=stall`. The name of a place is the step, and
-//! whether it is before its commit or after it. `@3` is the third time only, `*2` the first two times; without either it is always.
+//! whether it is before its commit or after it. `stop` stops the process until somebody lets it go on (SIGSTOP). `@3` is the third time only,
+//! `*2` the first two times; without either it is always.
 
 use crate::store::StoreError;
 
@@ -46,6 +47,8 @@ impl FailPoints {
 mod planned {
     use std::sync::PoisonError;
 
+    use rustix::process::{Signal, getpid, kill_process};
+
     use super::{FailPoints, StoreError, When};
 
     /// The environment variable that holds the plan of a child process.
@@ -65,6 +68,7 @@ mod planned {
     #[derive(Debug, Clone)]
     enum Act {
         Kill,
+        Stop,
         Stall,
         Fail(StoreError),
     }
@@ -105,8 +109,12 @@ mod planned {
                 Some(Act::Stall) => loop {
                     std::thread::park();
                 },
+                Some(Act::Stop) => {
+                    stop();
+                    Ok(())
+                }
                 Some(Act::Kill) => {
-                    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+                    let _ = kill_process(getpid(), Signal::KILL);
                     loop {
                         std::thread::park();
                     }
@@ -130,6 +138,21 @@ mod planned {
         }
     }
 
+    /// Stops this process, and returns when somebody lets it go on. The signal may be taken by another thread: this one goes no further
+    /// than to see that it was taken, and is stopped on its way back from that.
+    fn stop() {
+        let _ = kill_process(getpid(), Signal::STOP);
+        while is_pending(Signal::STOP) {}
+    }
+
+    /// Whether a signal to this process waits to be taken.
+    fn is_pending(signal: Signal) -> bool {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+        let signals = pending.and_then(|word| u64::from_str_radix(word.trim(), 16).ok()).unwrap_or_default();
+        signals >> (signal.as_raw() - 1) & 1 == 1
+    }
+
     fn plan(text: &str) -> Option<Plan> {
         let (place, act) = text.split_once('=')?;
         let (act, first, last) = if let Some((act, at)) = act.split_once('@') {
@@ -142,6 +165,7 @@ mod planned {
         };
         let act = match act {
             "kill" => Act::Kill,
+            "stop" => Act::Stop,
             "stall" => Act::Stall,
             "busy" => Act::Fail(StoreError::Busy),
             "full" => Act::Fail(StoreError::Full),

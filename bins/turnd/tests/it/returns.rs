@@ -4,6 +4,7 @@
 mod correlation;
 mod crashes;
 mod idempotency;
+mod kill_points;
 mod lingering;
 mod stream;
 mod submission;

@@ -26,6 +26,14 @@ pub(crate) struct World {
     connection: Connection,
 }
 
+/// The processes of a session.
+#[derive(Clone, Copy)]
+pub(crate) struct Cast {
+    pub(crate) daemon: u32,
+    pub(crate) host: u32,
+    pub(crate) agent: u32,
+}
+
 impl World {
     /// A daemon with the built-in agent over an empty store.
     pub(crate) fn new() -> Self {
@@ -190,14 +198,43 @@ impl World {
 
     /// Sends a signal to the host of one session.
     pub(crate) fn signal_host(&self, session: &str, signal: &str) {
+        self.signal(&[self.host(session)], signal);
+    }
+
+    fn host(&self, session: &str) -> u32 {
         let runs_it = |pid: &&u32| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
             words.contains(&&b"host"[..]) && words.contains(&session.as_bytes())
         };
-        let family = self.family();
-        let host = family.iter().find(runs_it).unwrap();
-        assert!(Command::new("sh").args(["-c", &format!("kill -{signal} {host}")]).status().unwrap().success());
+        *self.family().iter().find(runs_it).unwrap()
+    }
+
+    /// The processes of a session whose host was started by this daemon.
+    pub(crate) fn cast(&self, session: &str) -> Cast {
+        let host = self.host(session);
+        let runs_below = |(_, parent): &&(u32, u32)| *parent == host;
+        let agent = until("the agent runs", || parents().iter().find(runs_below).map(|(pid, _)| *pid));
+        Cast { daemon: self.pid(), host, agent }
+    }
+
+    /// Sends a signal to each of them that has not ended by itself.
+    pub(crate) fn signal(&self, pids: &[u32], signal: &str) {
+        let pids = pids.iter().map(ToString::to_string);
+        let quiet = std::process::Stdio::null();
+        Command::new("kill").arg(format!("-{signal}")).args(pids).stderr(quiet).status().unwrap();
+    }
+
+    /// Waits until a process has stopped itself.
+    pub(crate) fn until_stopped(&self, pid: u32) {
+        until("the process stops", || stat(pid).filter(|(state, _)| *state == 'T'));
+    }
+
+    /// How many prompts the agents were asked for.
+    pub(crate) fn heard(&self) -> usize {
+        let text = fs::read_to_string(self.base.path().join(JOURNAL)).unwrap_or_default();
+        // The last line may be one over which its agent was killed.
+        text.lines().filter(|line| line.contains(r#""heard""#) && line.contains(r#""session/prompt""#)).count()
     }
 
     /// Starts another daemon on the same store, the one before having ended.

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use rustix::process::{Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Shell, Stage};
+use crate::fail_points::Place;
 use crate::incarnation::Incarnation;
 use crate::limits::{FADE_WAIT, TO_AGENT_BYTES_MAX};
 use crate::machine::Input;
@@ -19,11 +21,39 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
         self.tell(Input::Started(process));
     }
 
+    /// Hands a watched prompt to the agent.
+    pub(super) fn feed(&mut self, line: Bytes) {
+        self.fail_points.reach(Place::Taken);
+        match self.fail_points.first_half(&line) {
+            Some(half) => self.agent.input.push(half),
+            None => self.agent.input.push_watched(line),
+        }
+        self.timers.arm(Timer::Input, self.input_wait);
+        self.look_at_input();
+    }
+
+    /// Something was written to the agent: where a test parted a prompt, its rest follows its first half.
+    pub(super) fn go_on_with_prompt(&mut self) {
+        if self.agent.input.is_empty()
+            && let Some(rest) = self.fail_points.rest()
+        {
+            self.agent.input.push_watched(rest);
+        }
+    }
+
+    /// Something was written to the daemon.
+    pub(super) fn daemon_told(&mut self) {
+        if self.to_daemon.is_empty() && self.agent.input.is_whole() {
+            self.fail_points.reach(Place::Told);
+        }
+    }
+
     /// Says how much of a watched prompt is written, when that is news.
     pub(super) fn notice_reach(&mut self) {
         let Some(reach) = self.agent.input.take_reach() else { return };
         if reach == Reach::Whole {
             self.timers.disarm(Timer::Input);
+            self.fail_points.reach(Place::Whole);
         }
         self.tell(Input::Reached(reach));
     }

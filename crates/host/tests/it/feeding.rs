@@ -97,6 +97,21 @@ async fn scenario_25_nothing_of_a_line_follows_what_was_out_when_its_host_was_ki
 }
 
 #[tokio::test]
+async fn scenario_25_a_prompt_over_whose_line_the_daemon_died_is_none_of_which_the_agent_hears() {
+    // Half of it, and all but its last bracket. Behind that bracket it is a line of which the daemon does not know, as one with its end.
+    for missing in [100, 2] {
+        let store = Store::new();
+        let mut host = store.host_over_script(&[], &DEAF.replace("exec sleep 3600", "cat > part; mv part got"));
+        host.open().await;
+        host.prompt_cut_off("p1", missing).await;
+        host.ended().await;
+        let got = [store.path("got"), store.path("part")].iter().find_map(|path| std::fs::read_to_string(path).ok());
+        assert_eq!(got.unwrap_or_default(), "", "{missing}");
+        assert!(!store.kinds().contains(&"user".to_owned()), "{missing}");
+    }
+}
+
+#[tokio::test]
 async fn what_fits_into_the_agents_input_is_written_whether_it_is_read_or_not() {
     let store = Store::new();
     let (mut host, pid) = deaf(&store, &["input_wait_ms=5000"]).await;

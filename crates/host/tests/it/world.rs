@@ -210,6 +210,15 @@ impl Host {
         self.ask("session/prompt", params).await
     }
 
+    /// Writes a prompt without so many bytes of its end, and the daemon dies over it.
+    pub(crate) async fn prompt_cut_off(&mut self, prompt_id: &str, missing: usize) {
+        let params = self.witnessed(prompt_id, "hi");
+        let line = json!({ "jsonrpc": "2.0", "id": self.next_id, "method": "session/prompt", "params": params });
+        let line = format!("{line}\n");
+        self.stdin.as_mut().unwrap().write_all(&line.as_bytes()[..line.len() - missing]).await.unwrap();
+        self.daemon_dies();
+    }
+
     fn witnessed(&self, prompt_id: &str, text: &str) -> Value {
         json!({
             "sessionId": self.session,

@@ -35,6 +35,22 @@ fn a_cancel_ends_what_waits_for_the_host_of_an_earlier_life_and_its_session_wait
 }
 
 #[test]
+fn a_host_that_is_stopped_when_its_daemon_dies_records_its_turn_when_it_goes_on() {
+    let mut world = World::journaled(&["--linger-ms", "10000"]);
+    let session = world.session();
+    submit(&mut world, &session, "X", "slow 500");
+    let cast = world.cast(&session);
+    // The kernel hangs up on those of a session of processes that are stopped when the last one dies that could let them go on.
+    world.signal(&[cast.host], "STOP");
+    world.until_stopped(cast.host);
+    world.kill_daemon();
+    world.signal(&[cast.host], "CONT");
+    let over = ended(&mut world, "X");
+    assert_eq!((told(&over).as_str(), &over["terminal"]["evidence"]), ("completed - yes", &json!("transcript_exact")));
+    sent(&world, 1);
+}
+
+#[test]
 fn an_id_that_was_sent_is_never_said_not_to_be_while_the_store_takes_nothing() {
     let mut world = World::journaled(&["--linger-ms", "100"]);
     let session = world.session();

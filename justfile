@@ -73,6 +73,10 @@ lives SEQUENCES="20" SEED="1": build
 return-kills KILLS="40" SEED="1": build
     python3 -B e2e/return_kills.py {{KILLS}} {{SEED}}
 
+# The same, with all else that may happen to the sessions of requests, and a stranger's words in their transcripts.
+return-changes KILLS="40" SEED="1": build
+    python3 -B e2e/return_changes.py {{KILLS}} {{SEED}}
+
 # What a verdict and a cold load cost us and what a cold load costs qwen-code, on the same 100 MB session.
 load-cost: build
     python3 -B e2e/load_cost.py

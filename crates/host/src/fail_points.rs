@@ -12,6 +12,7 @@ pub(crate) enum Place {
     /// Its line is taken, and nothing of it is written.
     Taken,
     /// The first half of its line is in the agent's input, and nothing else.
+    #[cfg(feature = "fail-points")]
     Half,
     /// All of it is, and the daemon has not been told.
     Whole,

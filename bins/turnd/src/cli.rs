@@ -198,9 +198,9 @@ pub(crate) struct HostArgs {
     /// End what a killed host of the session left behind, and nothing else
     #[arg(long, conflicts_with = "exec")]
     pub(crate) sweep: bool,
-    /// End the host that lingers over the session, if there is one, and nothing else
-    #[arg(long, conflicts_with_all = ["exec", "sweep"])]
-    pub(crate) dismiss: bool,
+    /// End the host that lingers over the session, if it is the one that the session's lock has named so, and nothing else
+    #[arg(long, value_name = "OWNER", conflicts_with_all = ["exec", "sweep"], value_parser = owner)]
+    pub(crate) dismiss: Option<transcript::Owner>,
     /// The session's id
     #[arg(long, required_unless_present_any = ["exec", "sweep", "dismiss"])]
     pub(crate) session: Option<String>,
@@ -228,4 +228,9 @@ pub(crate) struct HostArgs {
     /// The agent's command line
     #[arg(last = true, required_unless_present_any = ["sweep", "dismiss"])]
     pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// The owner of a session's lock, as the lock has it.
+fn owner(text: &str) -> Result<transcript::Owner, serde_json::Error> {
+    serde_json::from_str(text)
 }

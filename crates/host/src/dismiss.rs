@@ -12,24 +12,26 @@ use transcript::{LockError, Owner, SessionLock};
 use crate::limits::{DISMISS_WAIT, LOCK_POLL};
 use crate::tree;
 
-/// Asks the host that holds the session of this transcript to end, and waits until it is gone. Nothing is done when nobody holds it.
+/// Asks the host that the session's lock of this transcript named when the caller looked to end, and waits until it holds the lock no more.
+/// Another holder is left alone: it may be the host of whoever has opened the session since, while the caller may be gone.
 ///
 /// # Errors
 ///
 /// When the lock cannot be looked at, when its holder is not provably a host, and when it does not end.
-pub async fn dismiss(transcript: &Path) -> io::Result<()> {
+pub async fn dismiss(transcript: &Path, lingering: &Owner) -> io::Result<()> {
     let lock = std::path::absolute(transcript)?.with_extension("lock");
     let until = Instant::now() + DISMISS_WAIT;
-    let mut told: Option<Owner> = None;
+    let mut is_told = false;
     loop {
         match SessionLock::probe(&lock) {
-            Ok(()) => return Ok(()),
-            Err(LockError::Held { owner: Some(owner), .. }) if told.as_ref() != Some(&owner) => {
-                tree::terminate_host(&owner, &lock)?;
-                tracing::info!(pid = owner.pid, lock = %lock.display(), "a lingering host is told to end");
-                told = Some(owner);
+            Err(LockError::Held { owner: Some(owner), .. }) if owner.is_same_process(lingering) => {
+                if !is_told {
+                    tree::terminate_host(&owner, &lock)?;
+                    tracing::info!(pid = owner.pid, lock = %lock.display(), "a lingering host is told to end");
+                    is_told = true;
+                }
             }
-            Err(LockError::Held { .. }) => {}
+            Ok(()) | Err(LockError::Held { .. }) => return Ok(()),
             Err(error @ LockError::Io { .. }) => return Err(io::Error::other(error)),
         }
         if Instant::now() >= until {

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
+use transcript::Owner;
 
 use crate::options::{Durability, Mode};
 use crate::tasks::spawn;
@@ -67,9 +68,9 @@ pub trait HostStarter: Send + Sync + 'static {
     /// When there is none to talk to.
     fn start(&self, order: &HostOrder) -> Result<HostStreams, StartError>;
 
-    /// Ends the host that lingers over the session of a transcript, if the session's lock proves that there is one, and waits for its
+    /// Ends the host that lingers over the session of a transcript, if the session's lock proves that its owner is one, and waits for its
     /// end within bounds. What came of it shows in the lock.
-    fn dismiss(&self, _transcript: &Path) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn dismiss(&self, _transcript: &Path, _owner: &Owner) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(std::future::ready(()))
     }
 }
@@ -102,9 +103,11 @@ impl HostStarter for ProcessStarter {
         Ok(HostStreams { reader: Box::new(reader), writer: Box::new(writer) })
     }
 
-    fn dismiss(&self, transcript: &Path) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn dismiss(&self, transcript: &Path, owner: &Owner) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        // This goes on when we do not, and by then another host may have the session: it is told whom we mean.
+        let owner = serde_json::to_string(owner).unwrap_or_default();
         let mut command = self.bare();
-        command.args(["host", "--dismiss", "--transcript"]).arg(transcript);
+        command.args(["host", "--dismiss", &owner, "--transcript"]).arg(transcript);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         Box::pin(async move {
             match command.status().await {

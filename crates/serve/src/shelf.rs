@@ -132,9 +132,9 @@ fn has_files(workspace: &Workspace, id: &str) -> bool {
 /// # Errors
 /// 409 `session_writer_conflict` with the holder, 507 when the store does not take the lock.
 async fn locked(workspace: &Workspace, id: &str, was_live: bool) -> Result<SessionLock, Refusal> {
-    let tries = if was_live { HOST_GONE_MS / HOST_GONE_POLL_MS } else { 0 };
-    let mut dismissed = false;
-    for tried in 0.. {
+    let mut looks_left = HOST_GONE_MS / HOST_GONE_POLL_MS;
+    let mut dismissed = None;
+    loop {
         let path = workspace.layout.session_lock(id);
         let lock =
             blocking(move || SessionLock::acquire(&path, &this_process())).await.ok_or_else(Refusal::internal)?;
@@ -143,16 +143,19 @@ async fn locked(workspace: &Workspace, id: &str, was_live: bool) -> Result<Sessi
             Err(LockError::Held { owner, .. }) => owner,
             Err(error @ LockError::Io { .. }) => return Err(unlockable(id, &error)),
         };
-        if tried < tries {
-            tokio::time::sleep(Duration::from_millis(HOST_GONE_POLL_MS)).await;
-        } else if dismissed {
-            return Err(Refusal::session_written(id, owner.as_ref()));
-        } else {
-            workspace.hosts.dismiss(&workspace.layout.transcript(id)).await;
-            dismissed = true;
+        match owner {
+            // Who holds a lock without a name has just taken it, or is about to let go.
+            owner if looks_left > 0 && (was_live || owner.is_none()) => {
+                looks_left -= 1;
+                tokio::time::sleep(Duration::from_millis(HOST_GONE_POLL_MS)).await;
+            }
+            Some(owner) if dismissed.as_ref() != Some(&owner) => {
+                workspace.hosts.dismiss(&workspace.layout.transcript(id), &owner).await;
+                dismissed = Some(owner);
+            }
+            owner => return Err(Refusal::session_written(id, owner.as_ref())),
         }
     }
-    Err(Refusal::internal())
 }
 
 fn unlockable(id: &str, error: &LockError) -> Refusal {

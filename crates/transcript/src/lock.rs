@@ -36,6 +36,14 @@ pub struct Owner {
     pub start_ticks: Option<u64>,
 }
 
+impl Owner {
+    /// Whether both name one process, for certain: a pid alone may have been used anew.
+    #[must_use]
+    pub fn is_same_process(&self, other: &Self) -> bool {
+        self.pid == other.pid && self.start_ticks.is_some() && self.start_ticks == other.start_ticks
+    }
+}
+
 /// Why a session could not be locked.
 #[derive(Debug, Error)]
 pub enum LockError {

@@ -15,9 +15,9 @@ pub(crate) async fn run(args: HostArgs) -> std::io::Result<()> {
         let transcript = args.transcript.ok_or_else(|| std::io::Error::other("--transcript is needed"))?;
         return host::sweep(&transcript).await;
     }
-    if args.dismiss {
+    if let Some(owner) = args.dismiss {
         let transcript = args.transcript.ok_or_else(|| std::io::Error::other("--transcript is needed"))?;
-        return host::dismiss(&transcript).await;
+        return host::dismiss(&transcript, &owner).await;
     }
     let (Some(session_id), Some(transcript_path), Some(workspace)) = (args.session, args.transcript, args.workspace)
     else {

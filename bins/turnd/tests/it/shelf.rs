@@ -121,6 +121,23 @@ fn a_process_that_a_lock_names_by_a_pid_that_was_used_anew_is_left_alone() {
 }
 
 #[test]
+fn an_order_to_end_a_host_that_is_gone_spares_the_one_that_has_its_session_since() {
+    let mut world = World::new();
+    let (session, _) = world.lingering();
+    let gone = fs::read_to_string(lock_of(&world, &session)).unwrap();
+    assert_eq!(world.close(&session).0, 204);
+    world.load(&session);
+    let host = owner(&world, &session);
+    let transcript = chats(&world).join(format!("{session}.jsonl"));
+    let mut order = Command::new(env!("CARGO_BIN_EXE_turnd"));
+    order.args(["host", "--dismiss", &gone, "--transcript"]).arg(transcript);
+    assert!(order.status().unwrap().success());
+    assert!(alive(host.pid));
+    let next = world.prompt(&session, "again");
+    assert_eq!(world.settle(&session, &next)["state"], "completed");
+}
+
+#[test]
 fn a_host_of_another_session_and_a_process_that_is_no_host_are_left_alone() {
     let mut world = World::new();
     let (live, other) = (world.session(), world.session());

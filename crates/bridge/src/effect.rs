@@ -61,6 +61,8 @@ pub(crate) struct Told {
     pub(crate) input_written: InputWritten,
     pub(crate) text: FinalText,
     pub(crate) heard: bool,
+    /// The agent says words outside of its turns, so that nobody can tell whose the text is, and there is none here.
+    pub(crate) strayed: bool,
 }
 
 /// The answer to a client's input. An input that needs none has none.

@@ -21,6 +21,8 @@ pub(crate) struct Update {
     pub(crate) speech: Speech,
     /// What it means to clients that join later.
     pub(crate) state: Option<StateKind>,
+    /// The message of the agent's that it is a piece of, if the agent gives it an id.
+    pub(crate) message_id: Option<String>,
 }
 
 /// An update as part of a turn.
@@ -36,6 +38,17 @@ pub(crate) enum Speech {
     User { message_id: Option<String>, content: String },
     /// Anything else: thoughts, plans, what a tool's own agent says.
     Other,
+}
+
+impl Speech {
+    /// Whether it is a part of an answer, or lies between what was said and the answer. Agents also say nothing, to tell what it cost.
+    pub(crate) fn is_words(&self) -> bool {
+        match self {
+            Self::Text(text) => !text.is_empty(),
+            Self::ToolCall { .. } | Self::ToolCallUpdate { .. } => true,
+            Self::User { .. } | Self::Other => false,
+        }
+    }
 }
 
 /// Updates that are state: sent once, and needed by those who come later.
@@ -85,7 +98,8 @@ pub(crate) fn update(params: &str) -> Option<Update> {
         _ => None,
     };
     let raw = if state == Some(StateKind::AvailableCommands) { without_skill_texts(raw) } else { raw.to_owned() };
-    Some(Update { speech: speech(&kind, &raw), raw, state })
+    let message_id = (kind == "agent_message_chunk").then(|| string_at(&raw, &["messageId"])).flatten();
+    Some(Update { speech: speech(&kind, &raw), raw, state, message_id })
 }
 
 fn speech(kind: &str, update: &str) -> Speech {

@@ -42,6 +42,8 @@ pub(crate) enum Input {
     Dispatch { prompt_id: String, go: bool },
     /// The witness has the outcome that it was told of.
     Confirm { prompt_id: String },
+    /// The pause behind an answer is over.
+    PauseOver,
     /// The session is to be closed.
     Close { reason: String, closed_by: Option<String> },
     /// The session is given up.

@@ -17,6 +17,7 @@ mod ending;
 mod holding;
 mod replacing;
 pub(crate) mod steering;
+mod straying;
 #[cfg(test)]
 mod tests;
 mod views;
@@ -42,6 +43,7 @@ use crate::turn::Turn;
 use crate::{AdmitError, Meanwhile, Mediation, NotOpen, Reason, TurnError};
 use ending::Outcome;
 use replacing::Replacing;
+use straying::Straying;
 use witnessing::Witnessing;
 
 /// A live session.
@@ -56,6 +58,8 @@ pub(crate) struct Session {
     turn: Option<Turn>,
     /// What waits for a witness.
     witnessing: Witnessing,
+    /// What the agent says outside of its turns.
+    straying: Straying,
     permissions: Permissions,
     overlay: Overlay,
     latest: Latest,
@@ -104,6 +108,7 @@ impl Session {
             steering: Steering::default(),
             turn: None,
             witnessing: Witnessing::default(),
+            straying: Straying::default(),
             permissions: Permissions::default(),
             overlay: Overlay::default(),
             latest: Latest::default(),
@@ -140,6 +145,7 @@ impl Session {
             Input::Rewound { announcement, by } => self.rewound(announcement, by, &mut step),
             Input::Dispatch { prompt_id, go } => self.dispatch(&prompt_id, go, &mut step),
             Input::Confirm { prompt_id } => self.confirm(&prompt_id, &mut step),
+            Input::PauseOver => self.end_pause(&mut step),
             Input::Close { reason, closed_by } => self.close(News::SessionClosed { reason, closed_by }, &mut step),
             Input::Kill => self.kill(&mut step),
             Input::Shutdown => self.shut_down(&mut step),
@@ -249,7 +255,9 @@ impl Session {
         self.ledger_ms += 1;
         self.idle_cancel_told = false;
         self.active_at_ms = step.at_ms;
-        self.turn = Some(Turn::new(entry, step.at_ms));
+        let mut turn = Turn::new(entry, step.at_ms);
+        turn.strayed = self.straying.begin_turn();
+        self.turn = Some(turn);
     }
 
     fn settle(&mut self, prompt_id: &PromptId, answer: &Answer, step: &mut Step) {
@@ -284,11 +292,14 @@ impl Session {
             return;
         }
         self.latest.note(&update);
+        self.hear_stray(&update);
         let (mut prompt_id, mut originator) = (None, None);
         if let Some(turn) = &mut self.turn {
             witnessing::hear_sign(turn, step);
             if !turn.over {
-                turn.hear(&update.speech);
+                if turn.may_be_answered() {
+                    turn.hear(&update.speech);
+                }
                 witnessing::hear_user(turn, &update.speech, step);
             }
             (prompt_id, originator) = (Some(turn.entry.prompt_id.clone()), turn.entry.originator.clone());

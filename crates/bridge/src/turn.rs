@@ -37,6 +37,8 @@ pub(crate) struct Turn {
     whole: Option<Whole>,
     /// The host says that the agent has the whole prompt, or the agent's answer does.
     pub(crate) written: bool,
+    /// Its agent has said words that belong to no turn, before it or in it: what is said in it may be another turn's.
+    pub(crate) strayed: bool,
     /// Pieces of the user's messages that the witness has heard of.
     pub(crate) user_pieces: usize,
     /// The tool calls seen, and whether they ended.
@@ -58,9 +60,15 @@ impl Turn {
             result: Clip::new(TEXT_UNITS_MAX),
             said: Clip::new(TEXT_UNITS_MAX),
             written: false,
+            strayed: false,
             user_pieces: 0,
             calls: HashMap::new(),
         }
+    }
+
+    /// Whether the agent may have read any of the prompt. Of one that is not witnessed nobody says that it has not.
+    pub(crate) fn may_be_answered(&self) -> bool {
+        self.written || !self.entry.witnessed
     }
 
     /// Takes what the agent says in this turn. What comes before a tool call is no answer (seed on turn status).

@@ -3,13 +3,13 @@
 //! A prompt may be *witnessed* ([`Prompt::witnessed`](crate::Prompt::witnessed)). Its witness is asked before it is handed to the agent
 //! and before its outcome is put on record, and hears of everything in between. In this order, for each witnessed prompt:
 //!
-//! 1. [`dispatching`](Witness::dispatching), at most once: the prompt is the next to run. Nothing is handed to the agent before
+//! 1. [`dispatching`](Witness::dispatching), at most once: the prompt is the next to run, and the answer before it is a moment old. Nothing is handed to the agent before
 //!    [`Session::dispatch`](crate::Session::dispatch).
 //! 2. [`written`](Witness::written), at most once: the agent has the whole of it. An answer of the agent itself proves that, so it
 //!    comes before 4; where the host answers in its place it may never come.
 //! 3. [`heard`](Witness::heard), any number of times, before or after 2: an agent may speak without being asked.
-//! 4. [`settling`](Witness::settling), at most once: the agent has answered. The prompt counts as running until
-//!    [`Session::confirm`](crate::Session::confirm).
+//! 4. [`settling`](Witness::settling), at most once: the agent has answered, and what it may say late has had
+//!    [a moment](crate::limits::LATE_WORDS_MS) to come. The prompt counts as running until [`Session::confirm`](crate::Session::confirm).
 //! 5. [`ended`](Witness::ended), exactly once for each prompt that was admitted: behind the line of the ledger, and before any reader hears
 //!    of the end. It may come after any of the above, or after none.
 //! 6. [`late`](Witness::late), at most once: the agent has answered a prompt that had ended.
@@ -125,8 +125,11 @@ pub struct Settling<'a> {
     pub terminal: &'a Terminal,
     /// Whether the agent had its input.
     pub input_written: InputWritten,
-    /// The final answer of a completed turn.
+    /// The final answer of a completed turn. None of one that has strayed.
     pub text: &'a FinalText,
+    /// The agent has said words that belong to no turn, before this one or around it, so that nobody can tell whether all that was said in
+    /// this turn is its answer, or the whole of it.
+    pub strayed: bool,
     /// The agent has said something in the turn.
     pub heard: bool,
     /// The agent's process now; none of a host that does not say.
@@ -142,8 +145,11 @@ pub struct Ended<'a> {
     pub terminal: &'a Terminal,
     /// Whether the agent had its input.
     pub input_written: InputWritten,
-    /// The final answer of a completed turn.
+    /// The final answer of a completed turn. None of one that has strayed.
     pub text: &'a FinalText,
+    /// The agent has said words that belong to no turn, before this one or around it, so that nobody can tell whether all that was said in
+    /// this turn is its answer, or the whole of it.
+    pub strayed: bool,
     /// The agent has said something in the turn.
     pub heard: bool,
     /// The agent's process now; none of a host that does not say.

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::straying::Straying;
 use super::{Phase, Session};
 use crate::effect::{Step, Tell};
 use crate::event::{News, StopCause};
@@ -81,6 +82,7 @@ impl Session {
         let readers = self.has_readers();
         match succession {
             Succession::Done { memory } => {
+                self.straying = Straying::default();
                 if readers {
                     step.publish(Some(prompt_id.clone()), originator, News::AgentReplaced { reason, memory });
                 }

@@ -8,6 +8,7 @@ mod questions;
 mod races;
 mod replacing;
 mod steering;
+mod straying;
 mod table;
 mod views;
 mod witnessing;

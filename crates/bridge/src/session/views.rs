@@ -14,7 +14,7 @@ impl Session {
     pub(crate) fn due(&self) -> Option<(u64, Input)> {
         match &self.phase {
             Phase::Open => {
-                let own = self.next_deadline().into_iter().chain(self.next_denial());
+                let own = self.next_deadline().into_iter().chain(self.next_denial()).chain(self.pause_end());
                 own.chain(self.next_replacement()).min_by_key(|(at_ms, _)| *at_ms)
             }
             Phase::Closing { settle_until_ms, .. } => Some((*settle_until_ms, Input::SettleOver)),

@@ -3,16 +3,21 @@
 //! One that is the next to run stays at the head of the queue until its witness lets it go: to everybody it waits, and whatever ends
 //! a prompt that waits ends it without a word to the agent. A cancel ends it too, as without a witness it would run by then. One that
 //! the agent has answered counts as running until its witness has the outcome; nothing that happens meanwhile changes that outcome.
-//! A session that is not open waits for no witness.
+//!
+//! What an agent says late, behind its answer, comes soon behind it. So a witness is told of an answer that completes its prompt only when
+//! a pause behind the answer is over, and is asked about the next prompt only then too; see `straying.rs` for what the pause is for.
+//!
+//! A session that is not open waits for no witness, and for no pause.
 
 use std::sync::Arc;
 
-use super::Session;
 use super::ending::{Outcome, leave_list};
+use super::{Phase, Session};
 use crate::effect::{Reply, Step, Told, Word};
 use crate::event::News;
 use crate::incoming::Speech;
-use crate::limits::HEARD_USER_MESSAGES_MAX;
+use crate::input::Input;
+use crate::limits::{HEARD_USER_MESSAGES_MAX, LATE_WORDS_MS};
 use crate::outcome::Answer;
 use crate::prompt::PromptId;
 use crate::queue::Entry;
@@ -23,12 +28,22 @@ use crate::{InputWritten, Terminal};
 /// What waits for a witness.
 #[derive(Debug, Default)]
 pub(super) struct Witnessing {
-    /// The head of the queue, whose witness was asked whether it may run.
-    asked: Option<PromptId>,
-    /// The turn that the agent has answered, whose witness was told of the outcome.
+    /// The head of the queue, whose witness is asked whether it may run.
+    asked: Option<Asked>,
+    /// The turn that the agent has answered, whose witness is told of the outcome.
     settling: Option<Settling>,
+    /// When the pause behind the last answer is over.
+    pause_until_ms: u64,
     /// The last turn that was settled.
     baseline: Baseline,
+}
+
+/// A prompt that may run when its witness lets it.
+#[derive(Debug)]
+struct Asked {
+    prompt_id: PromptId,
+    /// The witness knows.
+    told: bool,
 }
 
 /// A turn with its outcome, which is not on record.
@@ -36,6 +51,8 @@ pub(super) struct Witnessing {
 struct Settling {
     turn: Turn,
     outcome: Outcome,
+    /// The witness knows.
+    told: bool,
 }
 
 impl Session {
@@ -44,10 +61,10 @@ impl Session {
         self.witnessing.settling.as_ref().map(|settling| &settling.turn)
     }
 
-    /// The prompt at the head of the queue that waits for its witness.
+    /// The prompt at the head of the queue whose witness was asked.
     #[cfg(test)]
     pub(super) fn asked(&self) -> Option<&PromptId> {
-        self.witnessing.asked.as_ref()
+        self.witnessing.asked.as_ref().filter(|asked| asked.told).map(|asked| &asked.prompt_id)
     }
 
     /// The last turn that was settled.
@@ -62,15 +79,40 @@ impl Session {
 
     /// The prompt is the next to run. Its witness is asked once.
     pub(super) fn ask_witness(&mut self, prompt_id: PromptId, step: &mut Step) {
-        if self.witnessing.asked.as_ref() != Some(&prompt_id) {
-            self.witnessing.asked = Some(prompt_id.clone());
+        if self.witnessing.asked.as_ref().is_none_or(|asked| asked.prompt_id != prompt_id) {
+            self.witnessing.asked = Some(Asked { prompt_id, told: false });
+        }
+        if step.at_ms < self.witnessing.pause_until_ms {
+            return;
+        }
+        if let Some(asked) = self.witnessing.asked.as_mut().filter(|asked| !asked.told) {
+            asked.told = true;
             let (baseline, after_ms) = (self.witnessing.baseline.clone(), self.ledger_ms);
-            step.witness(prompt_id, Word::Dispatching { baseline, after_ms });
+            step.witness(asked.prompt_id.clone(), Word::Dispatching { baseline, after_ms });
+        }
+    }
+
+    /// When the pause behind the last answer is over, if anything waits for that.
+    pub(super) fn pause_end(&self) -> Option<(u64, Input)> {
+        let Witnessing { asked, settling, pause_until_ms, .. } = &self.witnessing;
+        let waits = asked.as_ref().is_some_and(|asked| !asked.told);
+        let waits = waits || settling.as_ref().is_some_and(|settling| !settling.told);
+        waits.then_some((*pause_until_ms, Input::PauseOver))
+    }
+
+    /// What waited for the end of the pause goes on.
+    pub(super) fn end_pause(&mut self, step: &mut Step) {
+        if step.at_ms >= self.witnessing.pause_until_ms && matches!(self.phase, Phase::Open) {
+            self.tell_settling(step);
+            self.dispatch_next(step);
         }
     }
 
     /// The witness has decided. For a prompt that is gone that means nothing.
     pub(super) fn dispatch(&mut self, prompt_id: &str, go: bool, step: &mut Step) {
+        if self.witnessing.asked.as_ref().is_some_and(|asked| !asked.told) {
+            return;
+        }
         let Some(entry) = self.leave_gate(Some(prompt_id)) else { return };
         if go {
             self.hand_on(entry, step);
@@ -93,14 +135,14 @@ impl Session {
 
     /// Takes the prompt that waits for its witness, or only the one of that name, out of the queue.
     fn leave_gate(&mut self, prompt_id: Option<&str>) -> Option<Entry> {
-        let is_meant = |asked: &mut PromptId| prompt_id.is_none_or(|named| **asked == *named);
+        let is_meant = |asked: &mut Asked| prompt_id.is_none_or(|named| *asked.prompt_id == *named);
         let asked = self.witnessing.asked.take_if(is_meant)?;
-        self.queue.remove(&asked)
+        self.queue.remove(&asked.prompt_id)
     }
 
     /// A prompt has ended, so nobody is waited for on its account.
     pub(super) fn forget_asked(&mut self, prompt_id: &PromptId) {
-        self.witnessing.asked.take_if(|asked| asked == prompt_id);
+        self.witnessing.asked.take_if(|asked| asked.prompt_id == *prompt_id);
     }
 
     /// The host says that the agent has the whole prompt.
@@ -114,6 +156,7 @@ impl Session {
     pub(super) fn note_settled(&mut self, turn: &mut Turn, answer: &Answer, step: &mut Step) {
         let Baseline { prompt_id, turn: count } = &mut self.witnessing.baseline;
         (*prompt_id, *count) = (Some(turn.entry.prompt_id.shared()), *count + 1);
+        self.witnessing.pause_until_ms = step.at_ms.saturating_add(LATE_WORDS_MS);
         if answer.is_agents() {
             tell_written(turn, step);
         }
@@ -127,17 +170,37 @@ impl Session {
     /// The answer has come to a turn that nobody was released from. It ends now, or when its witness has the outcome.
     pub(super) fn end_answered(&mut self, turn: Turn, outcome: Outcome, may_wait: bool, step: &mut Step) {
         if turn.entry.witnessed && may_wait {
-            step.witness(turn.entry.prompt_id.clone(), Word::Settling(told(Some(&turn), &outcome)));
-            self.witnessing.settling = Some(Settling { turn, outcome });
+            // Only an answer can be mixed up with later words, and what is mixed up already is so for good.
+            let pauses = matches!(outcome.terminal, Terminal::Completed { .. }) && !turn.strayed;
+            self.witnessing.settling = Some(Settling { turn, outcome, told: false });
+            if !pauses {
+                self.tell_settling(step);
+            }
         } else {
             self.conclude(&turn, outcome, step);
         }
     }
 
+    /// Tells the witness of the outcome, once. From here on nothing changes it.
+    fn tell_settling(&mut self, step: &mut Step) {
+        if let Some(Settling { turn, outcome, told: is_told }) = &mut self.witnessing.settling
+            && !std::mem::replace(is_told, true)
+        {
+            step.witness(turn.entry.prompt_id.clone(), Word::Settling(told(Some(turn), outcome)));
+        }
+    }
+
+    /// What nobody can tell any more whose words it has: the turn that runs, and the one whose outcome is told to nobody.
+    pub(super) fn note_strayed(&mut self) {
+        let settling = self.witnessing.settling.as_mut().filter(|settling| !settling.told);
+        settling.into_iter().for_each(|settling| settling.turn.strayed = true);
+        self.turn.iter_mut().for_each(|turn| turn.strayed = true);
+    }
+
     /// The witness has the outcome. For a prompt that has ended that means nothing.
     pub(super) fn confirm(&mut self, prompt_id: &str, step: &mut Step) {
-        let is_meant = |settling: &mut Settling| *settling.turn.entry.prompt_id == *prompt_id;
-        if let Some(Settling { turn, outcome }) = self.witnessing.settling.take_if(is_meant) {
+        let is_meant = |settling: &mut Settling| settling.told && *settling.turn.entry.prompt_id == *prompt_id;
+        if let Some(Settling { turn, outcome, .. }) = self.witnessing.settling.take_if(is_meant) {
             self.active_at_ms = step.at_ms;
             self.conclude(&turn, outcome, step);
             self.dispatch_next(step);
@@ -146,7 +209,7 @@ impl Session {
 
     /// The session ends: an outcome that is known waits for nobody.
     pub(super) fn conclude_settling(&mut self, step: &mut Step) {
-        if let Some(Settling { turn, outcome }) = self.witnessing.settling.take() {
+        if let Some(Settling { turn, outcome, .. }) = self.witnessing.settling.take() {
             self.conclude(&turn, outcome, step);
         }
     }
@@ -182,7 +245,7 @@ fn tell_written(turn: &mut Turn, step: &mut Step) {
 pub(super) fn tell_late(turn: &Turn, outcome: &Outcome, step: &mut Step) {
     if turn.entry.witnessed {
         let completed = matches!(outcome.terminal, Terminal::Completed { .. });
-        let text = if completed { FinalText::Elsewhere } else { FinalText::None };
+        let text = if completed && !turn.strayed { FinalText::Elsewhere } else { FinalText::None };
         let told = Told { text, ..told(Some(turn), outcome) };
         step.witness(turn.entry.prompt_id.clone(), Word::Late(told));
     }
@@ -194,7 +257,8 @@ pub(super) fn told(turn: Option<&Turn>, outcome: &Outcome) -> Told {
     Told {
         terminal: outcome.terminal.told(),
         input_written: outcome.input_written,
-        text: turn.filter(|_| completed).map(Turn::final_text).unwrap_or_default(),
+        text: turn.filter(|turn| completed && !turn.strayed).map(Turn::final_text).unwrap_or_default(),
+        strayed: turn.is_some_and(|turn| turn.strayed),
         heard: turn.is_some_and(|turn| turn.heard_at_ms.is_some()),
     }
 }

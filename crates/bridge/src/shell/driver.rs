@@ -51,6 +51,8 @@ async fn listen(live: &Live, reader: &mut (dyn AsyncRead + Send + Unpin), mut fr
     while !live.state.lock().machine.is_over() {
         let due_in = due_in(live);
         let length = tokio::select! {
+            // What the agent has said by now comes before what is due: it may have been said in time.
+            biased;
             read = read(live, reader, &mut buffer) => read,
             () = tokio::time::sleep(due_in.unwrap_or_default()), if due_in.is_some() => {
                 settle_due(live);
@@ -72,6 +74,8 @@ async fn listen(live: &Live, reader: &mut (dyn AsyncRead + Send + Unpin), mut fr
                 Err(error) => warn!(session = live.id, %error, "a line of the agent was lost"),
             }
         }
+        // An agent that never pauses holds nothing up.
+        settle_due(live);
     }
 }
 

@@ -52,8 +52,9 @@ impl Live {
             }
             Word::Settling(told) => witness.settling(&self.id, prompt_id, settling(told, incarnation)),
             Word::Ended { cause, told } => {
-                let Settling { terminal, input_written, text, heard, incarnation } = settling(told, incarnation);
-                let ended = Ended { cause: *cause, terminal, input_written, text, heard, incarnation };
+                let Settling { terminal, input_written, text, strayed, heard, incarnation } =
+                    settling(told, incarnation);
+                let ended = Ended { cause: *cause, terminal, input_written, text, strayed, heard, incarnation };
                 witness.ended(&self.id, prompt_id, ended);
             }
             Word::Late(told) => witness.late(&self.id, prompt_id, settling(told, incarnation)),
@@ -62,6 +63,6 @@ impl Live {
 }
 
 fn settling<'a>(told: &'a Told, incarnation: Option<&'a Process>) -> Settling<'a> {
-    let Told { terminal, input_written, text, heard } = told;
-    Settling { terminal, input_written: *input_written, text, heard: *heard, incarnation }
+    let Told { terminal, input_written, text, heard, strayed } = told;
+    Settling { terminal, input_written: *input_written, text, strayed: *strayed, heard: *heard, incarnation }
 }

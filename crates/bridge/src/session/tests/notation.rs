@@ -18,7 +18,7 @@
 //! | `hostgone A` | the host answers A with the word that its agent is gone |
 //! | `hostreplaced A` | the host answers A with the word that it had to end the agent |
 //! | `replaced`, `kept`, `needless`, `noagent` | the host answers the request for another agent |
-//! | `say hi`, `call c`, `done c` | the agent says something, begins and ends a tool call |
+//! | `say hi`, `say m: hi`, `call c`, `done c` | the agent says something, as a piece of message m; it begins and ends a tool call |
 //! | `ask q`, `ask q r 7`, `odd` | the agent asks, `q` being our id; the same asked as `r` under its own id `7`; it asks for what nobody does |
 //! | `vote q yes`, `vote q yes c`, `vote q yes c afar` | somebody votes; client c does; from another machine |
 //! | `join c`, `leave c` | a client is registered, and is gone |
@@ -156,7 +156,8 @@ impl Play {
             ["kept"] => Input::Replaced(Succession::Kept { code: "no".to_owned(), message: String::new() }),
             ["needless"] => Input::Replaced(Succession::Needless),
             ["noagent"] => Input::Replaced(Succession::Lost),
-            ["say", ref words @ ..] => update(Speech::Text(words.join(" "))),
+            ["say", id, ref words @ ..] if id.ends_with(':') => said(words, id.strip_suffix(':')),
+            ["say", ref words @ ..] => said(words, None),
             ["call", id] => update(Speech::ToolCall { call_id: id.to_owned() }),
             ["done", id] => update(Speech::ToolCallUpdate { call_id: id.to_owned(), over: true }),
             ["ask", id] => self.asked(id, ask(id)),
@@ -239,7 +240,12 @@ fn rewound() -> Announcement {
 }
 
 fn update(speech: Speech) -> Input {
-    Input::Updated(Update { raw: "{}".to_owned(), speech, state: None })
+    Input::Updated(Update { raw: "{}".to_owned(), speech, state: None, message_id: None })
+}
+
+fn said(words: &[&str], message_id: Option<&str>) -> Input {
+    let (speech, message_id) = (Speech::Text(words.join(" ")), message_id.map(str::to_owned));
+    Input::Updated(Update { raw: "{}".to_owned(), speech, state: None, message_id })
 }
 
 fn ask(id: &str) -> Ask {
@@ -304,7 +310,10 @@ fn terminal_word(terminal: &Terminal) -> String {
 }
 
 fn witness_word(id: &str, word: &Word) -> String {
-    let told = |told: &Told| format!("{} {}", terminal_word(&told.terminal), told.input_written.as_str());
+    let told = |told: &Told| {
+        let strayed = if told.strayed { " strayed" } else { "" };
+        format!("{} {}{strayed}", terminal_word(&told.terminal), told.input_written.as_str())
+    };
     match word {
         Word::Dispatching { baseline, .. } => {
             format!("next {id} after {} {}", baseline.turn, baseline.prompt_id.as_deref().unwrap_or("-"))

@@ -303,7 +303,8 @@ impl Model {
         assert_eq!(asked, self.gate, "who waits for its witness");
         if !self.ending {
             let witness = self.gate.is_some() || self.settling.is_some();
-            let busy = self.held.is_some() || self.replacing || self.held_still || witness;
+            let pauses = session.pause_end().is_some();
+            let busy = self.held.is_some() || self.replacing || self.held_still || witness || pauses;
             assert!(busy || waiting.is_empty(), "an idle agent and a waiting prompt");
         }
     }

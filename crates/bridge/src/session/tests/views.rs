@@ -185,7 +185,8 @@ fn both_texts_of_a_turn_are_whole_up_to_their_bound_and_end_before_half_a_letter
         let prompt = Prompt { content: "[]".into(), text: text.clone(), ..Prompt::default() };
         play.session.step(Input::Admit { prompt, receipt }, 0);
         let live = play.session.turn(None).live.unwrap().prompt_text;
-        play.session.step(Input::Updated(Update { raw: "{}".into(), speech: Speech::Text(text), state: None }), 0);
+        let (raw, speech) = ("{}".into(), Speech::Text(text));
+        play.session.step(Input::Updated(Update { raw, speech, state: None, message_id: None }), 0);
         play.act("settle A end_turn");
         let ended = play.session.turn(Some("A")).overlay.unwrap();
         let result = ended.result_text.unwrap();

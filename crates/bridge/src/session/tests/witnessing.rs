@@ -16,7 +16,8 @@ fn a_witnessed_prompt_runs_when_its_witness_says_so_and_its_outcome_is_out_when_
         ("go A", "echo A, > prompt A"),
         ("written A", "~ written A"),
         ("say hi", "~ heard A, update A"),
-        ("settle A end_turn", "~ settling A completed end_turn yes"),
+        ("settle A end_turn", ""),
+        ("wait 10", "~ settling A completed end_turn yes"),
         ("confirm A", "record A completed end_turn, ~ ended A completed end_turn yes answered, complete A end_turn"),
         ("witness B", "record B, receipt B, ~ next B after 1 A"),
     ]);
@@ -35,7 +36,8 @@ fn while_a_prompt_waits_for_its_witness_nothing_else_runs_and_it_is_asked_once()
         ("go C", ""),
         ("go A", "echo A, > prompt A"),
         ("go A", ""),
-        ("settle A end_turn", "~ written A, ~ settling A completed end_turn yes"),
+        ("settle A end_turn", "~ written A"),
+        ("wait 10", "~ settling A completed end_turn yes"),
     ]);
 }
 
@@ -44,10 +46,12 @@ fn one_that_waits_in_the_queue_is_asked_for_when_its_turn_comes() {
     check(&[
         ("admit A", "record A, receipt A, echo A, > prompt A"),
         ("witness B", "record B, receipt B, added B"),
-        ("settle A end_turn", "record A completed end_turn, complete A end_turn, ~ next B after 1 A"),
+        ("settle A end_turn", "record A completed end_turn, complete A end_turn"),
+        ("wait 10", "~ next B after 1 A"),
         ("go B", "started B, echo B, > prompt B"),
         ("written B", "~ written B"),
-        ("settle B end_turn", "~ settling B completed end_turn yes"),
+        ("settle B end_turn", ""),
+        ("wait 10", "~ settling B completed end_turn yes"),
         (
             "confirm B",
             "record B completed end_turn, ~ ended B completed end_turn yes answered, complete B end_turn, left B",
@@ -148,7 +152,8 @@ fn an_outcome_that_waits_for_its_witness_is_changed_by_nothing_and_holds_the_nex
         ("witness A 300", "record A, receipt A, ~ next A after 0 -"),
         ("go A", "echo A, > prompt A"),
         ("admit B", "record B, receipt B, added B"),
-        ("settle A end_turn", "~ written A, ~ settling A completed end_turn yes"),
+        ("settle A end_turn", "~ written A"),
+        ("wait 10", "~ settling A completed end_turn yes"),
         ("cancel", "ok"),
         ("cancel A", "ok"),
         ("remove A", "removed false"),
@@ -180,7 +185,8 @@ fn the_end_of_a_session_waits_for_no_witness_and_keeps_the_outcome_that_is_known
         check(&[
             ("witness A", "record A, receipt A, ~ next A after 0 -"),
             ("go A", "echo A, > prompt A"),
-            ("settle A end_turn", "~ written A, ~ settling A completed end_turn yes"),
+            ("settle A end_turn", "~ written A"),
+            ("wait 10", "~ settling A completed end_turn yes"),
             (ends, expected),
             ("confirm A", ""),
         ]);
@@ -240,7 +246,8 @@ fn a_late_answer_is_told_and_what_the_agent_says_before_it_is_not_taken_for_the_
         ("say late", "update A"),
         ("user m", "update A"),
         ("witness B", "record B, receipt B, added B"),
-        ("host A completed end_turn", "~ late A completed end_turn yes, ~ next B after 1 A"),
+        ("host A completed end_turn", "~ late A completed end_turn yes"),
+        ("wait 10", "~ next B after 1 A"),
     ]);
 }
 
@@ -275,7 +282,8 @@ fn a_prompt_that_fails_is_told_with_what_the_host_says_of_its_input() {
             "refused A, record A error transcript_unwritable, ~ ended A error transcript_unwritable no answered, \
              error A transcript_unwritable",
         ),
-        ("witness B", "record B, receipt B, ~ next B after 1 A"),
+        ("witness B", "record B, receipt B"),
+        ("wait 10", "~ next B after 1 A"),
         ("go B", "echo B, > prompt B"),
         ("fail B", "~ written B, ~ settling B error -32603 yes"),
     ]);
@@ -315,7 +323,8 @@ fn words_into_a_turn_have_no_witness() {
         ("steer B", "idle"),
         ("go A", "echo A, > prompt A"),
         ("steer B", "steered B, added B"),
-        ("settle A end_turn", "~ written A, ~ settling A completed end_turn yes, record B"),
+        ("settle A end_turn", "~ written A, record B"),
+        ("wait 10", "~ settling A completed end_turn yes"),
         (
             "confirm A",
             "record A completed end_turn, ~ ended A completed end_turn yes answered, complete A end_turn, \
@@ -339,7 +348,7 @@ fn what_waits_for_a_witness_is_queued_or_running_to_everybody() {
     assert!(settling.turn(Some("A")).overlay.is_none());
     assert_eq!(settling.pending().len(), 1);
     assert!(settling.is_busy() && settling.is_unfinished("A") && settling.status(0, 0, 0).pending_prompt_count == 1);
-    let over = after("witness A; go A; settle A end_turn; confirm A");
+    let over = after("witness A; go A; settle A end_turn; wait 10; confirm A");
     assert!(!over.is_busy() && !over.is_unfinished("A") && over.turn(Some("A")).overlay.is_some());
 }
 
@@ -377,14 +386,14 @@ fn told(script: &[&str]) -> Vec<FinalText> {
 #[test]
 fn the_final_text_is_what_was_said_behind_the_last_tool_call_and_only_of_a_completed_turn() {
     let whole = FinalText::Whole("it is done".into());
-    let script = ["witness A", "go A", "say let me see", "call c", "done c", "say it is done"];
+    let script = ["witness A", "go A", "written A", "say let me see", "call c", "done c", "say it is done"];
     let then = |end: &[&'static str]| told(&[&script[..], end].concat());
-    assert_eq!(then(&["settle A end_turn", "confirm A"]), [whole.clone(), whole.clone()]);
-    assert_eq!(then(&["settle A max_tokens", "kill"]), [whole.clone(), whole]);
+    assert_eq!(then(&["settle A end_turn", "wait 10", "confirm A"]), [whole.clone(), whole.clone()]);
+    assert_eq!(then(&["settle A max_tokens", "wait 10", "kill"]), [whole.clone(), whole]);
     assert_eq!(then(&["cancel", "settle A end_turn", "confirm A"]), [FinalText::None, FinalText::None]);
-    assert_eq!(then(&["call d", "settle A end_turn"]), [FinalText::None]);
+    assert_eq!(then(&["call d", "settle A end_turn", "wait 10"]), [FinalText::None]);
     assert_eq!(
-        told(&["witness A 10", "go A", "say hi", "wait 10", "host A completed end_turn"]),
+        told(&["witness A 10", "go A", "written A", "say hi", "wait 10", "host A completed end_turn"]),
         [FinalText::None, FinalText::Elsewhere]
     );
 }
@@ -392,7 +401,8 @@ fn the_final_text_is_what_was_said_behind_the_last_tool_call_and_only_of_a_compl
 #[test]
 fn the_final_text_is_whole_where_the_poll_has_a_part_of_it() {
     let mut play = Play::new();
-    for statement in ["witness A", "go A", &format!("say {}", "x".repeat(100_000)), "settle A end_turn"] {
+    let said = format!("say {}", "x".repeat(100_000));
+    for statement in ["witness A", "go A", "written A", &said, "settle A end_turn", "wait 10"] {
         play.act(statement);
     }
     let confirmed = play.act("confirm A");
@@ -418,7 +428,7 @@ fn what_meets_at_the_gate_in_one_millisecond_ends_each_prompt_once_and_runs_none
 
 #[test]
 fn what_meets_between_an_answer_and_its_confirmation_ends_each_prompt_once_with_its_own_outcome() {
-    let meeting = ["settle A end_turn", "confirm A", "cancel", "wait 0", "go B", "confirm B", "lost"];
+    let meeting = ["settle A end_turn", "confirm A", "cancel", "wait 10", "go B", "confirm B", "lost"];
     orders(&meeting, |order| {
         let mut race = Race::after(&["witness A 5", "go A", "witness B", "tick 5"]);
         order.iter().for_each(|statement| race.act(statement));

@@ -62,6 +62,7 @@ pub const SCRIPTS: &[Script] = &[
     stop::STUCK,
     disobey::DEAF,
     disobey::LATE,
+    disobey::HASTY,
     disobey::TWICE,
     wreck::DIE,
     wreck::NOISE,

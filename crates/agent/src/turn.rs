@@ -68,11 +68,16 @@ impl Turn {
     /// Any update as raw JSON, for what the protocol's types do not say. It is also kept, for when
     /// the session is loaded.
     pub(crate) async fn raw_update(&self, raw_update: &str) {
+        let line = self.update_line(raw_update);
+        self.raw(line).await;
+    }
+
+    fn update_line(&self, raw_update: &str) -> Bytes {
         let session_id = json!(self.session_id);
         let params = format!(r#"{{"sessionId":{session_id},"update":{raw_update}}}"#);
         let line = compose::notification_raw("session/update", &params);
         self.connection.with_session(&self.session_id, |session| session.history.push(line.clone()));
-        self.raw(line).await;
+        line
     }
 
     /// Bytes that are not ours to judge.
@@ -175,14 +180,29 @@ impl Turn {
     /// Answers the prompt, after which no cancel concerns us, and makes room for the next: first the room, as the client may send the
     /// next prompt as soon as it has the answer.
     pub(crate) async fn answer(&mut self, ending: &Ending) {
+        if let Some(line) = self.end(ending) {
+            self.raw(line).await;
+        }
+    }
+
+    /// The same with a chunk of text right behind it, in one piece.
+    pub(crate) async fn answer_before(&mut self, ending: &Ending, text: &str) {
+        let Some(answer) = self.end(ending) else { return };
+        let chunk = SessionUpdate::AgentMessageChunk(ContentChunk::new(ContentBlock::from(text)));
+        let said = self.update_line(&json!(chunk).to_string());
+        self.raw([&answer[..], &said[..]].concat()).await;
+    }
+
+    /// Ends the turn and gives the line that answers the prompt, if one does.
+    fn end(&mut self, ending: &Ending) -> Option<Bytes> {
         let line = match ending {
             Ending::Stop(reason) => compose::response(&self.request_id, &PromptResponse::new(*reason)),
             Ending::Fail(error) => compose::error_response(&self.request_id, error),
-            Ending::Answered | Ending::Death => return,
+            Ending::Answered | Ending::Death => return None,
         };
         self.deafen();
         self.connection.note("said", &line);
         self.connection.with_session(&self.session_id, |session| session.end(self.number));
-        self.raw(line).await;
+        Some(line)
     }
 }

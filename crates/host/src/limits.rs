@@ -17,6 +17,9 @@ pub(crate) const CALLS_MAX: usize = 4_096;
 pub(crate) const HELD_CALLS_MAX: usize = 64;
 /// Text in UTF-16 units kept of what an agent says while no turn runs.
 pub(crate) const LATE_UNITS_MAX: usize = 32 * 1024;
+/// Milliseconds behind an answer in which words are listened for that the agent says late, where the daemon has died and nobody else
+/// listens. As long as the daemon itself would.
+pub(crate) const LATE_WORDS_MS: u64 = 10;
 /// Requests of the agent that may wait for the daemon at once. Two were the most ever seen.
 pub(crate) const ASKED_MAX: usize = 1_024;
 

@@ -15,6 +15,7 @@ mod replace;
 mod restore;
 mod rewind;
 mod setting;
+mod straying;
 mod title;
 mod written;
 
@@ -43,6 +44,7 @@ use restore::Restore;
 pub(crate) use rewind::NotRewound;
 use rewind::{Rewinding, Told};
 use setting::Setting;
+use straying::Straying;
 use title::Title;
 use written::Witnessed;
 
@@ -133,6 +135,8 @@ pub(crate) enum Effect {
     StopCommand,
     /// Start the time that a turn has without a daemon.
     Linger,
+    /// The same with the moment that late words have behind an answer.
+    Pause,
     /// End the agent with its whole tree, start its command again, and report that as [`Input::Replaced`]. What the old one says
     /// until its end is still taken in, and nothing of it after that.
     Replace,
@@ -188,6 +192,9 @@ pub(crate) struct Machine {
     replaying: bool,
     running: Option<Running>,
     late: LateOutput,
+    straying: Straying,
+    /// Until when words are listened for that the agent says late, behind an answer that is promised to somebody.
+    pause_until_ms: u64,
     command: Option<Command>,
     heard: Heard,
     phase: Phase,
@@ -268,6 +275,8 @@ impl Machine {
             replaying: false,
             running: None,
             late: LateOutput::default(),
+            straying: Straying::default(),
+            pause_until_ms: 0,
             command: None,
             heard: Heard::default(),
             phase: Phase::Serving,
@@ -307,7 +316,7 @@ impl Machine {
             Input::Replaced(result) => self.replaced(at_ms, result),
             Input::Recording(recording) => self.tell_daemon(wire::recording(recording)),
             Input::CommandEnded(result) => self.command_ended(result),
-            Input::DaemonGone => self.daemon_gone(),
+            Input::DaemonGone => self.daemon_gone(at_ms),
             Input::AgentGone(exit) => self.agent_gone(at_ms, &exit),
             Input::LingerExpired => self.linger_expired(at_ms),
             Input::Terminated => self.terminated(at_ms),

@@ -23,7 +23,7 @@ use crate::fail_points::FailPoints;
 use crate::incoming::Incoming;
 use crate::journal::Journal;
 use crate::launch;
-use crate::limits::{FADE_WAIT, RETRY_RECORDS, TO_DAEMON_BYTES_MAX};
+use crate::limits::{FADE_WAIT, LATE_WORDS_MS, RETRY_RECORDS, TO_DAEMON_BYTES_MAX};
 use crate::machine::{Effect, Input, Machine, NotRewound};
 use crate::outgoing::Outgoing;
 use crate::recording::Recording;
@@ -299,6 +299,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
                 self.write_note(at_ms);
             }
             Effect::Linger => self.timers.arm(Timer::Linger, self.linger),
+            Effect::Pause => self.timers.arm(Timer::Linger, Duration::from_millis(LATE_WORDS_MS)),
             Effect::Replace => self.begin_replacement(),
             Effect::End => {
                 if let Some(journal) = &mut self.journal {

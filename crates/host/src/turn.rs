@@ -54,6 +54,8 @@ pub(crate) struct Turn {
     model: Option<String>,
     block: Block,
     calls: Calls,
+    /// Its agent has said words that belong to no turn, and what is said in this one may be another one's.
+    has_strayed: bool,
 }
 
 impl Turn {
@@ -69,8 +71,14 @@ impl Turn {
             model,
             block: Block::default(),
             calls: Calls::default(),
+            has_strayed: false,
         };
         (turn, record)
+    }
+
+    /// The agent says words that belong to no turn.
+    pub(crate) fn note_strayed(&mut self) {
+        self.has_strayed = true;
     }
 
     /// The prompt whose turn this is.
@@ -167,6 +175,7 @@ impl Turn {
         let mut result = TurnResult::new(&self.prompt_id, state, at_ms).with_prompt_text(&self.prompt_text);
         result.started_at = Some(self.started_at);
         result.originator_client_id.clone_from(&self.originator);
+        result.stray_words = self.has_strayed;
         match ending {
             Ending::Completed { stop_reason } => {
                 result.stop_reason = Some(stop_reason);

@@ -236,6 +236,7 @@ fn settled() -> Input {
         stop_reason: "end_turn".into(),
         final_text: FinalText::new(&"An answer of some length. ".repeat(10)),
         evidence: Evidence::RpcResponse,
+        is_strayed: false,
     })
 }
 

@@ -106,6 +106,9 @@ pub enum Outcome {
         final_text: Option<FinalText>,
         /// What ties it to the prompt.
         evidence: Evidence,
+        /// The agent has said words that belong to no turn, so that nobody can tell whose the text is. There is none then.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_strayed: bool,
     },
     /// An error which means that the call never started (unknown method, invalid parameters, not logged in), and no update of the turn was
     /// seen. Where one was, it is [`Outcome::Failed`].
@@ -163,6 +166,13 @@ mod tests {
             stop_reason: "end_turn".to_owned(),
             final_text: FinalText::new("hi"),
             evidence: Evidence::RpcResponse,
+            is_strayed: false,
+        };
+        let strayed = Outcome::Ended {
+            stop_reason: "end_turn".to_owned(),
+            final_text: None,
+            evidence: Evidence::RpcResponse,
+            is_strayed: true,
         };
         let failed = Outcome::Failed { category: Some(Category::Rate), evidence: Evidence::V2Accepted };
         for (outcome, text) in [
@@ -171,6 +181,11 @@ mod tests {
                 format!(
                     r#"{{"kind":"ended","stop_reason":"end_turn","final_text":{final_text},"evidence":"rpc_response"}}"#
                 ),
+            ),
+            (
+                strayed,
+                r#"{"kind":"ended","stop_reason":"end_turn","final_text":null,"evidence":"rpc_response","is_strayed":true}"#
+                    .to_owned(),
             ),
             (failed, r#"{"kind":"failed","category":"rate","evidence":"v2_accepted"}"#.to_owned()),
             (Outcome::Rejected { category: None }, r#"{"kind":"rejected","category":null}"#.to_owned()),

@@ -53,8 +53,8 @@ pub use own_turn::{Asked, ExactTurn, NoCertainty, Own, OwnTurn, find_own_turn};
 pub use projection::{AnsweredCommand, History, HistoryTail, Unreadable};
 pub use prompt_text::prompt_texts;
 pub use record::{
-    Call, Goal, GoalEnd, Kind, Message, Payload, Record, Role, SlashCommand, Snapshot, TITLE_SUBTYPE,
-    USER_SHELL_COMMAND, USER_SHELL_RESULT, is_off_branch_subtype,
+    Call, Goal, GoalEnd, Kind, LATE_OUTPUT_SUBTYPE, Message, Payload, Record, Role, SlashCommand, Snapshot,
+    TITLE_SUBTYPE, USER_SHELL_COMMAND, USER_SHELL_RESULT, is_off_branch_subtype,
 };
 pub use regular::open_regular;
 pub use results::{find_turn_result, last_rewind_at_ms};

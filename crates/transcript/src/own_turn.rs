@@ -65,6 +65,9 @@ pub struct ExactTurn {
     pub user_record: String,
     /// The result.
     pub result: TurnResult,
+    /// Its agent has said words that belong to no turn, before this one or right behind it: what is on record as its answer may be another
+    /// turn's, or not all of it.
+    pub has_strayed: bool,
     /// All that was said at last; [`Answer::Nothing`] of a turn that did not complete.
     pub answer: Answer,
 }
@@ -99,6 +102,7 @@ pub fn find_own_turn(path: &Path, own: Own<'_>, asked: &mut dyn Asked) -> Result
     if let Some(why) = transcript.fate(path).map_err(failed)? {
         return Err(PageError::unavailable(path, why));
     }
+    let is_continued = walk.is_continued;
     let (user, result) = match walk.judge() {
         Ok(found) => found,
         Err(otherwise) => return Ok(otherwise),
@@ -111,7 +115,8 @@ pub fn find_own_turn(path: &Path, own: Own<'_>, asked: &mut dyn Asked) -> Result
         TurnState::Completed => whole_answer(transcript, &result, &span).map_err(failed)?,
         TurnState::Cancelled | TurnState::Error => Answer::Nothing,
     };
-    Ok(OwnTurn::Exact(Box::new(ExactTurn { user_record: user.uuid, result, answer })))
+    let has_strayed = result.stray_words || is_continued;
+    Ok(OwnTurn::Exact(Box::new(ExactTurn { user_record: user.uuid, result, has_strayed, answer })))
 }
 
 /// A turn's result, and where it stands.
@@ -129,6 +134,8 @@ struct Walk {
     nameless: usize,
     /// Other user records before the result.
     others: usize,
+    /// The agent went on to speak when the prompt's turn was over.
+    is_continued: bool,
     /// Whether anything behind the tail was asked at all.
     is_asked: bool,
 }
@@ -173,6 +180,7 @@ impl Walk {
             Payload::TurnResult { prompt_id: Some(of) } if of == own.prompt_id => {
                 self.take_result(transcript, &record)?
             }
+            Payload::LateOutput { prompt_id: Some(of) } if of == own.prompt_id => self.is_continued = true,
             _ => {}
         }
         if record.kind == Kind::User {

@@ -6,7 +6,7 @@ mod payload;
 use std::ops::Range;
 
 pub use message::{Call, Message, Role};
-pub use payload::{GoalEnd, Payload, SlashCommand, Snapshot};
+pub use payload::{GoalEnd, LATE_OUTPUT_SUBTYPE, Payload, SlashCommand, Snapshot};
 
 use crate::json::{Bytes, Read, Reader, Start};
 use crate::time::{is_plain, parse_millis};

@@ -70,6 +70,10 @@ pub struct TurnResult {
     /// How long that was in UTF-8 bytes, where `partial_text` was cut: as much stands in the record right behind this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_bytes: Option<u64>,
+    /// The agent had said words that belong to no turn, so that what was said in this one may be another one's. Of turns whose outcome is
+    /// promised to somebody.
+    #[serde(skip_serializing_if = "is_false")]
+    pub stray_words: bool,
 }
 
 /// The three ways a turn ends.
@@ -117,6 +121,7 @@ impl TurnResult {
             agent_stop_reason: None,
             partial_text: None,
             partial_bytes: None,
+            stray_words: false,
         }
     }
 
@@ -220,6 +225,7 @@ impl TurnResult {
             agent_stop_reason: fields.text("agentStopReason", IDENTIFIER_UNITS_MAX)?,
             partial_text: fields.text("partialText", TEXT_UNITS_MAX)?,
             partial_bytes: fields.whole("partialBytes")?,
+            stray_words: fields.flag("strayWords")?,
         };
         result.is_consistent().then_some(result)
     }

@@ -6,6 +6,7 @@ mod crashes;
 mod idempotency;
 mod kill_points;
 mod lingering;
+mod straying;
 mod stream;
 mod submission;
 mod terminals;

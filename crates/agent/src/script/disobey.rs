@@ -26,6 +26,14 @@ pub(super) const LATE: Script = Script {
     act: |turn, count| Box::pin(late(turn, number(count, 3))),
 };
 
+pub(super) const HASTY: Script = Script {
+    name: "hasty",
+    arguments: Arguments::MaybeNumber,
+    example: "hasty 500",
+    what: "streams for so many milliseconds and answers right before its last words",
+    act: |turn, time| Box::pin(hasty(turn, number(time, 0))),
+};
+
 pub(super) const TWICE: Script = Script {
     name: "twice",
     arguments: Arguments::None,
@@ -49,6 +57,13 @@ async fn late(turn: &mut Turn, count: u64) -> Outcome {
         turn.pause(LATENESS).await?;
         turn.say(&format!(" late {update}")).await;
     }
+    Ok(Ending::Answered)
+}
+
+async fn hasty(turn: &mut Turn, time_ms: u64) -> Outcome {
+    speak::stream(turn, Duration::from_millis(time_ms)).await?;
+    turn.say("so far").await;
+    turn.answer_before(&Ending::END_TURN, ", and the rest").await;
     Ok(Ending::Answered)
 }
 

@@ -41,20 +41,20 @@ impl Machine {
             if let Some(title) = message.params().and_then(wire::title_update) {
                 self.agent_entitles(&title);
             }
-            self.record(update);
+            self.record(update, message);
         }
         self.tell_daemon(line_of(message));
     }
 
     /// Only what an agent says about its own session is recorded: subagents have sessions of their own.
-    fn record(&mut self, update: Update) {
-        match (&mut self.running, update) {
-            (Some(running), update) => {
+    fn record(&mut self, update: Update, message: &Message) {
+        let is_in_turn = self.is_in_turn(&update, message);
+        match &mut self.running {
+            Some(running) if is_in_turn => {
                 let records = running.turn.as_mut().map(|turn| turn.observe(update));
                 self.append(records.unwrap_or_default());
             }
-            (None, Update::Text(chunk)) => self.late.push(&chunk),
-            (None, _) => {}
+            _ => self.keep_late(&update),
         }
     }
 

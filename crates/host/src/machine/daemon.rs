@@ -122,6 +122,7 @@ impl Machine {
         let undispatched = Some(self.with_context(id, message));
         let request = id.clone();
         self.running = Some(Running { request, undispatched, witnessed, cancelled_at: None, turn: Some(turn) });
+        self.begin_listening();
         self.effects.push(Effect::Admit { record, after_ms });
     }
 

@@ -13,6 +13,7 @@ impl Machine {
     /// The agent has answered the running prompt. The result is on disk before the daemon hears of it.
     pub(super) fn settle(&mut self, at_ms: u64, outcome: &Outcome<'_>, message: &Message) {
         let Some(running) = self.running.take() else { return };
+        self.begin_pause(at_ms, &running);
         let line = if running.turn.is_none() {
             // A native agent has recorded its turn itself, and its word is not to be contradicted.
             line_of(message)
@@ -23,13 +24,13 @@ impl Machine {
         };
         self.tell_daemon(line);
         if self.phase == Phase::Lingering {
-            self.over();
+            self.leave(at_ms);
         }
     }
 
     pub(super) fn end_turn(&mut self, at_ms: u64, running: Running, ending: Ending) {
         if let Some(turn) = running.turn {
-            self.late.turn_ended(turn.prompt_id());
+            self.late.turn_ended(turn.prompt_id(), running.witnessed.is_some());
             self.append(turn.end(at_ms, ending));
             self.record_idea();
         }
@@ -95,13 +96,13 @@ impl Machine {
 
     /// Nobody can answer the agent any more, or take an answer of it. A running turn may still settle, so that its
     /// outcome is known to whoever comes next; there is nothing else to stay for.
-    pub(super) fn daemon_gone(&mut self) {
+    pub(super) fn daemon_gone(&mut self, at_ms: u64) {
         if self.phase == Phase::Lingering {
             return;
         }
         self.phase = Phase::Lingering;
         if self.running.is_none() {
-            return self.over();
+            return self.leave(at_ms);
         }
         for (id, about) in std::mem::take(&mut self.asked) {
             self.answer_for_nobody(&id, about);

@@ -74,6 +74,7 @@ impl Machine {
             }
             (Some(replacement), Ok(())) => {
                 replacement.greeting = Some(greeting.clone());
+                self.forget_strayed();
                 self.remembered = self.agent_session.take().or(self.remembered.take());
                 (self.initialized, self.capabilities) = (false, Capabilities::default());
                 self.tell_agent(compose::request_raw(&greeting, wire::INITIALIZE, &introduction));

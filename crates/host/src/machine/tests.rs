@@ -11,6 +11,7 @@ mod restoring;
 mod rewinding;
 mod setting;
 mod steering;
+mod straying;
 mod written;
 
 use acp::{Kind, Outcome};
@@ -137,6 +138,7 @@ fn shown_effect(effect: &Effect) -> String {
         Effect::RunCommand(text) => format!("run {text}"),
         Effect::StopCommand => "stop command".to_owned(),
         Effect::Linger => "linger".to_owned(),
+        Effect::Pause => "pause".to_owned(),
         Effect::Replace => "replace".to_owned(),
         Effect::End => "end".to_owned(),
     }

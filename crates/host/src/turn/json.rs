@@ -66,6 +66,15 @@ impl Update {
         }
     }
 
+    /// Whether it is a part of an answer, or lies between what was said and the answer. Agents also say nothing, to tell what it cost.
+    pub(crate) fn is_words(&self) -> bool {
+        match self {
+            Self::Text(text) => !text.is_empty(),
+            Self::CallBegins(_) | Self::CallGoesOn(_) => true,
+            Self::Thought(_) | Self::Echo | Self::State => false,
+        }
+    }
+
     /// Whether a replay of the conversation consists of such updates.
     pub(crate) fn is_conversation(&self) -> bool {
         !matches!(self, Self::State)

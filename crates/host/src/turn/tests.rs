@@ -2,7 +2,8 @@
 //!
 //! Script: `t:` text, `?:` thought, `c:1` call 1 begins, `u:1` something about it, `p:1` permission is asked for it; a
 //! `{}` behind the id brings arguments, a `+` completes, a `-` fails. Records: `A(…)` assistant (`?` a thought, `#1` call
-//! 1), `T1+` a result (`-` failed, `x` cancelled), `R=…` the turn's result with the answer, or with what was said.
+//! 1), `T1+` a result (`-` failed, `x` cancelled), `R=…` the turn's result with the answer, or with what was said, and `!`
+//! behind it where the agent has strayed.
 
 use serde_json::{Value, json};
 
@@ -72,9 +73,10 @@ pub(crate) fn shown(record: &Body) -> String {
         }
         Body::System { subtype, payload } => match TurnResult::from_payload(payload) {
             Some(result) => format!(
-                "R={}({})",
+                "R={}({}){}",
                 result.state.as_str(),
-                result.result_text.or(result.partial_text).unwrap_or_default()
+                result.result_text.or(result.partial_text).unwrap_or_default(),
+                if result.stray_words { "!" } else { "" },
             ),
             None => subtype.clone(),
         },

@@ -22,6 +22,11 @@ pub(crate) fn witnessed(message: &Message) -> Option<String> {
     acp::string_at(params, &["_meta", INVOCATION_META, "promptId"]).filter(|id| !id.is_empty())
 }
 
+/// The message that an update is a piece of, if the agent gives it an id.
+pub(crate) fn message_id(params: &str) -> Option<String> {
+    acp::string_at(params, &["update", "messageId"])
+}
+
 /// The notification that all of it is in the agent's input.
 pub(crate) fn prompt_written(prompt_id: &str) -> Bytes {
     compose::notification(PROMPT_WRITTEN, &json!({ "promptId": prompt_id }))

@@ -6,6 +6,9 @@ use crate::{
     State, StopReason, Terminal,
 };
 
+/// The detail of an answer that nobody can tell the end of, or whose it is: its agent says words outside of its turns.
+const STRAYED: &str = "stray_words";
+
 pub(super) fn step(request: &Request, input: &Input, at_ms: u64) -> Vec<Effect> {
     match input {
         Input::Admitted => admitted(request),
@@ -60,7 +63,11 @@ pub(super) fn settled(request: &Request, outcome: &Outcome, at_ms: u64) -> Termi
         Outcome::Ended { evidence, .. } | Outcome::Failed { evidence, .. } if !best(request, *evidence).is_strong() => {
             yes(State::Indeterminate, Code::Unattributable).with_evidence(*evidence)
         }
-        Outcome::Ended { stop_reason, final_text, evidence } => {
+        Outcome::Ended { stop_reason, evidence, is_strayed: true, .. } if stop_reason == NATURAL_END => {
+            let end = yes(State::Indeterminate, Code::Unattributable).with_detail(Some(STRAYED));
+            Terminal { stop_reason: Some(stop_reason.clone()), ..end.with_evidence(best(request, *evidence)) }
+        }
+        Outcome::Ended { stop_reason, final_text, evidence, .. } => {
             ended(stop_reason, final_text.as_ref(), best(request, *evidence), at_ms)
         }
         Outcome::Rejected { category } if request.state != State::Bound => {

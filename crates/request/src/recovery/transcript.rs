@@ -49,6 +49,8 @@ pub struct TurnSeen {
     pub stop_reason: Option<String>,
     /// The answer.
     pub text: TextSeen,
+    /// The agent has said words that belong to no turn, before this one or behind it.
+    pub is_strayed: bool,
     /// When, in epoch milliseconds.
     pub ended_at_ms: u64,
 }
@@ -140,6 +142,12 @@ pub(super) fn outcome(turn: &TurnSeen) -> Option<Outcome> {
     Some(match (turn.state, &turn.text) {
         (TurnState::Cancelled, _) => Outcome::Stopped { cause: Cause::TurnCancelled },
         (TurnState::Error, _) => Outcome::Failed { category: None, evidence },
+        (TurnState::Completed, _) if turn.is_strayed => Outcome::Ended {
+            stop_reason: turn.stop_reason.clone().unwrap_or_else(|| REASON_UNTOLD.to_owned()),
+            final_text: None,
+            evidence,
+            is_strayed: true,
+        },
         // A turn that ended early has no final message to be lost.
         (TurnState::Completed, TextSeen::Lost) if turn.stop_reason.as_deref() == Some(NATURAL_END) => return None,
         (TurnState::Completed, text) => {
@@ -148,7 +156,7 @@ pub(super) fn outcome(turn: &TurnSeen) -> Option<Outcome> {
                 TextSeen::Whole(text) => Some(text.clone()),
                 TextSeen::None | TextSeen::Lost => None,
             };
-            Outcome::Ended { stop_reason, final_text, evidence }
+            Outcome::Ended { stop_reason, final_text, evidence, is_strayed: false }
         }
     })
 }

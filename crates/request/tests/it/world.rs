@@ -187,7 +187,12 @@ pub(crate) fn dispatched() -> Input {
 }
 
 pub(crate) fn outcome(text: &str) -> Outcome {
-    Outcome::Ended { stop_reason: "end_turn".into(), final_text: FinalText::new(text), evidence: Evidence::RpcResponse }
+    Outcome::Ended {
+        stop_reason: "end_turn".into(),
+        final_text: FinalText::new(text),
+        evidence: Evidence::RpcResponse,
+        is_strayed: false,
+    }
 }
 
 pub(crate) fn settled(text: &str) -> Input {

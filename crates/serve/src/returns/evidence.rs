@@ -102,7 +102,8 @@ fn turn(exact: &ExactTurn) -> Seen {
         transcript::TurnState::Cancelled => TurnState::Cancelled,
         transcript::TurnState::Error => TurnState::Error,
     };
-    let seen = TurnSeen { state, stop_reason: result.stop_reason.clone(), text, ended_at_ms: result.ended_at };
+    let (stop_reason, ended_at_ms) = (result.stop_reason.clone(), result.ended_at);
+    let seen = TurnSeen { state, stop_reason, text, is_strayed: exact.has_strayed, ended_at_ms };
     Seen::Turn { prompt_id: Some(result.prompt_id.clone()), turn: seen }
 }
 

@@ -79,7 +79,8 @@ impl Witness for Eyewitness {
     fn ended(&self, session: &str, prompt: &str, ending: Ended<'_>) {
         let Some(entry) = self.0.tracked.of_prompt(prompt) else { return };
         let (terminal, input_written, text) = (ending.terminal, ending.input_written, ending.text);
-        let settling = Settling { terminal, input_written, text, heard: ending.heard, incarnation: ending.incarnation };
+        let Ended { strayed, heard, incarnation, .. } = ending;
+        let settling = Settling { terminal, input_written, text, strayed, heard, incarnation };
         match input_of(ending.cause, terminal, input_written) {
             Ending::Nothing => self.0.tracked.end(&entry),
             // Its own end took it out of the queue.
@@ -103,6 +104,7 @@ pub(crate) struct Answer {
     terminal: Terminal,
     input_written: InputWritten,
     text: FinalText,
+    strayed: bool,
     process: Option<Process>,
 }
 
@@ -112,6 +114,7 @@ impl Answer {
             terminal: settling.terminal.clone(),
             input_written: settling.input_written,
             text: settling.text.clone(),
+            strayed: settling.strayed,
             process: settling.incarnation.cloned(),
         }
     }
@@ -123,7 +126,7 @@ impl Answer {
             FinalText::Whole(text) => request::FinalText::new(text),
             FinalText::None => None,
         };
-        Some(outcome(&self.terminal, final_text))
+        Some(outcome(&self.terminal, final_text, self.strayed))
     }
 }
 
@@ -355,15 +358,15 @@ impl Returns {
         let path = self.home(session)?.layout.transcript(session);
         let prompt = entry.prompt_id.clone();
         let text = blocking(move || final_text::recorded(&path, &prompt)).await.flatten();
-        text.map(|text| outcome(&answer.terminal, Some(text)))
+        text.map(|text| outcome(&answer.terminal, Some(text), answer.strayed))
     }
 }
 
-fn outcome(terminal: &Terminal, final_text: Option<request::FinalText>) -> Outcome {
+fn outcome(terminal: &Terminal, final_text: Option<request::FinalText>, is_strayed: bool) -> Outcome {
     let evidence = Evidence::RpcResponse;
     match terminal {
         Terminal::Completed { stop_reason } => {
-            Outcome::Ended { stop_reason: stop_reason.clone(), final_text, evidence }
+            Outcome::Ended { stop_reason: stop_reason.clone(), final_text, evidence, is_strayed }
         }
         Terminal::Cancelled { .. } => Outcome::Stopped { cause: request::Cause::TurnCancelled },
         Terminal::Error { code, .. } => match code.as_deref().and_then(rejection) {

@@ -8,6 +8,9 @@ use crate::interruption::HISTORY_TAIL_ENTRIES;
 use crate::json::{Bytes, Read, Reader, Start};
 use crate::turn_result::TURN_RESULT_SUBTYPE;
 
+/// The subtype of a note of what an agent said while no turn ran.
+pub const LATE_OUTPUT_SUBTYPE: &str = "late_output";
+
 /// The payload of a system record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Payload {
@@ -15,6 +18,11 @@ pub enum Payload {
     Other,
     /// How a turn ended, and of which prompt it was the turn.
     TurnResult {
+        /// The prompt; none when the payload does not say.
+        prompt_id: Option<String>,
+    },
+    /// What the agent said while no turn ran, behind the turn of which prompt.
+    LateOutput {
         /// The prompt; none when the payload does not say.
         prompt_id: Option<String>,
     },
@@ -58,7 +66,8 @@ pub(super) fn read<B: Bytes>(reader: &mut Reader<B>, record: &Record) -> Read<Pa
         return Ok(Payload::Other);
     }
     match subtype {
-        Some(TURN_RESULT_SUBTYPE) => turn_result(reader),
+        Some(TURN_RESULT_SUBTYPE) => Ok(Payload::TurnResult { prompt_id: prompt_id(reader)? }),
+        Some(LATE_OUTPUT_SUBTYPE) => Ok(Payload::LateOutput { prompt_id: prompt_id(reader)? }),
         Some("chat_compression") => compression(reader),
         Some("slash_command") => slash_command(reader),
         Some("goal_turn_end") => goal_end(reader),
@@ -66,7 +75,7 @@ pub(super) fn read<B: Bytes>(reader: &mut Reader<B>, record: &Record) -> Read<Pa
     }
 }
 
-fn turn_result<B: Bytes>(reader: &mut Reader<B>) -> Read<Payload> {
+fn prompt_id<B: Bytes>(reader: &mut Reader<B>) -> Read<Option<String>> {
     let mut prompt_id = None;
     reader.object(|key, reader| {
         match key {
@@ -75,7 +84,7 @@ fn turn_result<B: Bytes>(reader: &mut Reader<B>) -> Read<Payload> {
         }
         Ok(())
     })?;
-    Ok(Payload::TurnResult { prompt_id })
+    Ok(prompt_id)
 }
 
 fn goal_end<B: Bytes>(reader: &mut Reader<B>) -> Read<Payload> {

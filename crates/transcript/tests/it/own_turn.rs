@@ -80,6 +80,9 @@ fn of_word(word: &str, uuid: &str, parent: Option<&str>) -> Value {
         "compressed" => record(uuid, parent, "chat_compression"),
         "rewound" => record(uuid, parent, "rewind"),
         "foreign" => with(record(uuid, parent, "assistant"), json!({"sessionId": "s2"})),
+        "done-strayed" => result(TurnResult { stray_words: true, ..completed(ANSWER) }),
+        "late" => with(record(uuid, parent, "late_output"), json!({"systemPayload": {"promptId": "p", "text": "and"}})),
+        "late-other" => with(record(uuid, parent, "late_output"), json!({"systemPayload": {"promptId": "q"}})),
         "note" | "tail" => record(uuid, parent, "note"),
         _ => panic!("{word}"),
     }
@@ -103,6 +106,7 @@ fn said(found: OwnTurn) -> String {
         other => return format!("{other:?}"),
     };
     match exact.answer {
+        Answer::Short(text) if exact.has_strayed => format!("{text}, strayed"),
         Answer::Short(text) => text,
         Answer::Recorded(recorded) => {
             let mut bytes = Vec::new();
@@ -163,6 +167,20 @@ fn whoever_else_speaks_before_the_end_takes_the_certainty() {
         "nameless said asked said done",
     ] {
         assert_eq!(found(words), "ExtraUserMessage", "{words}");
+    }
+}
+
+#[test]
+fn words_of_the_agent_that_belong_to_no_turn_are_told_with_the_turn_that_they_speak_against() {
+    let strayed = format!("{ANSWER}, strayed");
+    for (words, expected) in [
+        ("tail asked said done-strayed", &*strayed),
+        ("tail asked said done late", &*strayed),
+        ("tail asked said done late note late other said done-other late-other", &*strayed),
+        ("tail late-other asked said done", ANSWER),
+        ("other said done-other tail late-other asked said done other said done-other late-other", ANSWER),
+    ] {
+        assert_eq!(found(words), expected, "{words}");
     }
 }
 

@@ -10,7 +10,7 @@ use crate::http::Connection;
 use crate::world::{World, until};
 
 /// A world whose hosts live on for a turn of a second, with a session, whose daemon ends itself by a plan.
-fn doomed(plan: &str) -> (World, String) {
+pub(super) fn doomed(plan: &str) -> (World, String) {
     let mut world = World::journaled(&["--linger-ms", "5000"]);
     world.restart_failing(plan);
     let session = world.session();

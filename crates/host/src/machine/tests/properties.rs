@@ -193,7 +193,8 @@ fn collect(outcome: &mut Outcome, effects: Vec<Effect>) {
             }
             Effect::ToDaemon(line) => outcome.told.push((outcome.records.len(), line)),
             Effect::Record { record, .. } => outcome.records.push(record),
-            Effect::ToAgent(_) | Effect::Remember { .. } | Effect::Linger | Effect::Replace | Effect::End => {}
+            Effect::ToAgent(_) | Effect::Remember { .. } | Effect::Linger | Effect::Pause => {}
+            Effect::Replace | Effect::End => {}
             Effect::Rewind { .. } | Effect::Keep(_) | Effect::Feed(_) => {}
             Effect::RunCommand(_) => outcome.begun += 1,
             Effect::StopCommand => {}

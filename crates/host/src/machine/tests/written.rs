@@ -3,7 +3,7 @@
 use super::*;
 
 /// The prompt `p<id>`, witnessed.
-fn witnessed_line(id: u64) -> String {
+pub(super) fn witnessed_line(id: u64) -> String {
     prompt_line(id).replace(r#""_meta":{"#, r#""_meta":{"turnd/witnessed":true,"#)
 }
 

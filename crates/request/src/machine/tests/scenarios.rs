@@ -122,6 +122,17 @@ fn scenario_52_a_second_version_agent_accepts_then_shows_the_message_then_is_idl
 }
 
 #[test]
+fn scenario_53_an_answer_of_an_agent_that_spoke_outside_of_its_turns_completes_nothing() {
+    for bound in ["", " > first update"] {
+        let sent = format!("registered > dispatched > written{bound}");
+        check(&format!("{sent} > strayed end_turn = indeterminate unattributable yes (stray_words)"));
+        check(&format!("{sent} > strayed end_turn \"hi\" = indeterminate unattributable yes (stray_words)"));
+        check(&format!("{sent} > strayed refusal = aborted refusal yes"));
+    }
+    check("registered > dispatched > strayed end_turn = indeterminate unattributable yes (stray_words)");
+}
+
+#[test]
 fn scenario_55_an_outcome_behind_the_deadline_changes_nothing() {
     let mut played = play("registered > dispatched > written > deadline");
     let ended = played.request.clone();
@@ -188,6 +199,7 @@ fn scenario_61_three_mib_of_characters_are_cut_between_two_and_described_whole()
         stop_reason: "end_turn".to_owned(),
         final_text: Some(text.clone()),
         evidence: Evidence::RpcResponse,
+        is_strayed: false,
     };
     let mut played = play("registered > dispatched > written");
     played.take(&Input::Settled(outcome), 20);

@@ -73,6 +73,16 @@ fn scenario_30_an_exact_stamped_turn_record() {
 }
 
 #[test]
+fn scenario_53_a_turn_of_an_agent_that_spoke_outside_of_its_turns_completes_nothing() {
+    check("U(p1), T(p1 strayed end_turn \"hi\")", "indeterminate unattributable yes (stray_words)");
+    check("U(p1), T(p1 strayed end_turn lost)", "indeterminate unattributable yes (stray_words)");
+    check("U(p1), T(p1 strayed max_tokens \"hi\")", "aborted max_tokens yes");
+    check("U(p1), T(p1 strayed cancelled)", "aborted turn_cancelled yes");
+    let found = staged("strayed end_turn", not_yet());
+    assert_eq!(said(&submitted(), &found), "indeterminate unattributable yes (stray_words)");
+}
+
+#[test]
 fn scenario_31_records_without_a_prompt_id() {
     check("U(-), T(- end_turn \"hi\")", "indeterminate unattributable yes");
 }

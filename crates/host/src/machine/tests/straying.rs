@@ -1,0 +1,143 @@
+//! What the agent says outside of its turns, and what the transcript has of it.
+
+use super::written::witnessed_line;
+use super::*;
+
+impl World {
+    /// A witnessed prompt, of which the agent has all.
+    fn witnessed(&mut self, id: u64) -> String {
+        let fed = self.daemon(&witnessed_line(id));
+        self.input(Input::Reached(Reach::Whole));
+        fed
+    }
+
+    /// What is written when the agent answers.
+    fn answered(&mut self, id: u64) -> String {
+        let shown = self.agent(&format!(r#"{{"id":{id},"result":{{"stopReason":"end_turn"}}}}"#));
+        shown.split(" daemon<").next().unwrap().to_owned()
+    }
+
+    /// A witnessed turn that says hello, as it is written.
+    fn turn(&mut self, id: u64) -> String {
+        self.witnessed(id);
+        self.says("hello");
+        self.answered(id)
+    }
+}
+
+fn call_line() -> String {
+    update_line(r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}"#)
+}
+
+#[test]
+fn what_is_said_first_behind_a_promised_turn_is_on_record_at_once() {
+    for late in [says_line("late"), call_line()] {
+        let mut world = World::ready();
+        assert_eq!(world.turn(2), "write A(hello) R=completed(hello);");
+        assert!(world.agent(&late).starts_with("write late_output; daemon<"), "{late}");
+        assert_eq!(world.says("later"), "daemon< session/update later");
+        assert!(world.witnessed(3).starts_with("write late_output; admit U(p3);"));
+    }
+}
+
+#[test]
+fn the_note_names_the_turn_behind_which_it_was_said() {
+    let mut world = World::ready();
+    world.turn(2);
+    let effects = world.input(Input::Agent(message(&says_line("late"))));
+    let [Effect::Append(records), _] = &effects[..] else { panic!("{effects:?}") };
+    let Body::System { payload, .. } = &records[0] else { panic!("{records:?}") };
+    assert_eq!(*payload, serde_json::json!({ "promptId": "p2", "text": "late" }));
+}
+
+#[test]
+fn each_promised_turn_of_an_agent_that_has_strayed_says_so_and_no_other_does() {
+    let mut world = World::ready();
+    world.prompt(2);
+    world.answered(2);
+    assert_eq!(world.says("late"), "daemon< session/update late", "behind a plain turn nothing waits for it");
+    assert_eq!(world.turn(3), "write A(hello) R=completed(hello)!;");
+    world.prompt(4);
+    world.says("hello");
+    assert_eq!(world.answered(4), "write A(hello) R=completed(hello);");
+    assert_eq!(world.turn(5), "write A(hello) R=completed(hello)!;");
+}
+
+#[test]
+fn what_is_said_before_any_of_a_prompt_can_be_read_is_not_recorded_as_its_answer() {
+    let mut world = World::ready();
+    world.daemon(&witnessed_line(2));
+    assert_eq!(world.says("before"), "daemon< session/update before");
+    world.input(Input::Reached(Reach::Whole));
+    world.says("hello");
+    assert_eq!(world.answered(2), "write A(hello) R=completed(hello)!;");
+    assert!(world.prompt(3).starts_with("write late_output; admit"), "it is kept");
+}
+
+#[test]
+fn a_message_that_began_in_another_turn_is_heard_out_of_its_turn() {
+    let piece = says_line("hello").replace(r#""sessionUpdate""#, r#""messageId":"m","sessionUpdate""#);
+    let mut world = World::ready();
+    world.witnessed(2);
+    world.agent(&piece);
+    world.agent(&piece);
+    assert_eq!(world.answered(2), "write A(hellohello) R=completed(hellohello);");
+    world.witnessed(3);
+    world.agent(&piece);
+    assert_eq!(world.answered(3), "write A(hello) R=completed(hello)!;");
+}
+
+#[test]
+fn what_is_no_part_of_an_answer_may_come_at_any_time() {
+    let below = r#"{"sessionUpdate":"tool_call","toolCallId":"c","_meta":{"parentToolCallId":"d"}}"#;
+    let usage = r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":""},"_meta":{"usage":{}}}"#;
+    let thought = r#"{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}"#;
+    let state = r#"{"sessionUpdate":"usage_update"}"#;
+    for update in [below, usage, thought, state] {
+        let mut world = World::ready();
+        world.turn(2);
+        assert!(world.agent(&update_line(update)).starts_with("daemon<"), "{update}");
+        assert_eq!(world.turn(3), "write A(hello) R=completed(hello);", "{update}");
+    }
+}
+
+#[test]
+fn another_process_has_a_clean_name() {
+    let mut world = World::replaceable();
+    world.turn(2);
+    world.says("late");
+    world.witnessed(3);
+    world.daemon(r#"{"id":9,"method":"turnd/replace_agent","params":{"sessionId":"s","cwd":"/ws"}}"#);
+    world.input(Input::Replaced(Ok(())));
+    let greeting = format!(r#"{{"id":{},"result":{{"agentCapabilities":{{"loadSession":true}}}}}}"#, own(0));
+    world.agent(&greeting);
+    world.agent(&format!(r#"{{"id":{},"result":{{}}}}"#, own(1)));
+    assert_eq!(world.turn(4), "write A(hello) R=completed(hello);");
+}
+
+#[test]
+fn without_a_daemon_a_promised_answer_is_listened_behind_for_a_moment() {
+    let mut world = World::ready();
+    world.witnessed(2);
+    assert_eq!(world.shown(Input::DaemonGone), "linger");
+    assert_eq!(world.agent(r#"{"id":2,"result":{"stopReason":"end_turn"}}"#), "write R=completed(); pause");
+    assert_eq!(world.says("late"), "write late_output");
+    assert_eq!(world.shown(Input::LingerExpired), "end");
+}
+
+#[test]
+fn a_daemon_that_dies_in_that_moment_leaves_the_rest_of_it_to_the_host() {
+    let mut world = World::ready();
+    world.turn(2);
+    assert_eq!(world.shown(Input::DaemonGone), "pause");
+    assert_eq!(world.says("late"), "write late_output");
+    assert_eq!(world.shown(Input::LingerExpired), "end");
+    let mut world = World::ready();
+    world.turn(2);
+    world.at_ms += crate::limits::LATE_WORDS_MS;
+    assert_eq!(world.shown(Input::DaemonGone), "end");
+    let mut world = World::ready();
+    world.prompt(2);
+    world.answered(2);
+    assert_eq!(world.shown(Input::DaemonGone), "end", "nothing was promised");
+}

@@ -21,6 +21,17 @@ impl Record {
         self.lines.lock().push(line);
     }
 
+    /// The same, when something was told.
+    async fn next_news(&self) -> String {
+        let told = async {
+            while self.lines.lock().is_empty() {
+                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            }
+        };
+        soon(told).await;
+        self.news()
+    }
+
     /// What was told since this was asked for the last time.
     fn news(&self) -> String {
         std::mem::take(&mut *self.lines.lock()).join("; ")
@@ -57,9 +68,10 @@ impl Witness for Record {
     }
 
     fn settling(&self, _: &str, prompt: &str, outcome: Settling<'_>) {
-        let Settling { terminal, input_written, text, incarnation, .. } = outcome;
+        let Settling { terminal, input_written, text, strayed, incarnation, .. } = outcome;
         let pid = incarnation.map(|process| process.pid);
-        self.note(format!("settling {prompt} {}", words(terminal, input_written, text, pid)));
+        let strayed = if strayed { " strayed" } else { "" };
+        self.note(format!("settling {prompt} {}{strayed}", words(terminal, input_written, text, pid)));
     }
 
     fn ended(&self, _: &str, prompt: &str, ending: Ended<'_>) {
@@ -110,7 +122,8 @@ async fn the_agent_sees_a_witnessed_prompt_when_its_witness_lets_it_and_nobody_a
     assert_eq!(record.news(), r#"written A; heard A; user A Some("m") {"type":"text"}"#);
     world.agent.settle(&held, json!({"stopReason": "end_turn"})).await;
     hears_nothing_before(&mut world, "x/second").await;
-    assert_eq!(record.news(), r#"settling A end_turn yes "hi" by 7"#);
+    assert_eq!(record.news(), "", "what it says late has a moment to come");
+    assert_eq!(record.next_news().await, r#"settling A end_turn yes "hi" by 7"#);
     assert_eq!(world.ledger.lines(), ["A in_flight"]);
     let live = world.session.turn(Some("A")).live.unwrap();
     assert_eq!((live.state, live.input_written), (PromptState::Running, InputWritten::Yes));
@@ -201,5 +214,24 @@ async fn another_agent_is_another_incarnation_and_a_late_answer_is_told_as_late(
     let told: Vec<&str> = news.split("; ").collect();
     assert_eq!(told[1], r#"ended A prompt_deadline_exceeded maybe "-" by 7"#);
     assert_eq!(told[2], r#"late A end_turn yes "elsewhere" by 0"#);
-    assert!(told[3].starts_with("next B after turn 1 and event ") && told[3].ends_with(" by 8"), "{news}");
+    assert_eq!(told.len(), 3, "{news}");
+    let next = record.next_news().await;
+    assert!(next.starts_with("next B after turn 1 and event ") && next.ends_with(" by 8"), "{next}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_agent_said_in_time_is_heard_before_the_time_is_over_however_late_it_is_read() {
+    let (mut world, record) = world().await;
+    world.session.admit(witnessed("A")).unwrap();
+    world.session.dispatch("A", true);
+    let held = world.agent.hear_prompt().await;
+    world.agent.say(compose::notification("turnd/prompt_written", &json!({"promptId": "A"}))).await;
+    world.agent.text("hi").await;
+    world.agent.settle(&held, json!({"stopReason": "end_turn"})).await;
+    hears_nothing_before(&mut world, "x/then").await;
+    record.news();
+    // Both are there when the session's task looks again: the end of the pause, and a word.
+    let advanced = tokio::time::advance(std::time::Duration::from_millis(bridge::limits::LATE_WORDS_MS));
+    tokio::join!(world.agent.text("and"), advanced);
+    assert_eq!(record.next_news().await, r#"settling A end_turn yes "-" by 7 strayed"#);
 }

@@ -47,7 +47,9 @@ mod tests {
     #[test]
     fn no_more_messages_are_held_than_are_of_use() {
         let mut messages = Messages::default();
-        (0..=MESSAGES_MAX).for_each(|number| drop(messages.is_of_another_turn(&number.to_string(), 1)));
+        for number in 0..=MESSAGES_MAX {
+            assert!(!messages.is_of_another_turn(&number.to_string(), 1));
+        }
         assert_eq!(messages.known.len(), MESSAGES_MAX);
         assert!(messages.is_of_another_turn(&MESSAGES_MAX.to_string(), 2));
         assert!(!messages.is_of_another_turn("0", 2), "the oldest is forgotten");

@@ -21,6 +21,7 @@ Exit status:
   9    the daemon cannot be reached, or is going away
   10   wait: the request ended, but not as completed
   11   wait: the request is still pending at the limit; send: it is on record, and its receipt cannot be had
+  12   store recover: there is a store again, but not all of the old one is in it
   141  nobody reads the output any more";
 
 /// The longest text of a daemon that is repeated on stderr, in characters: it is one line for a person.
@@ -42,6 +43,7 @@ pub(crate) enum Exit {
     Unreachable = 9,
     NotCompleted = 10,
     Pending = 11,
+    Lost = 12,
     /// What a shell makes of a program that a closed pipe ended.
     Unheard = 141,
 }
@@ -203,7 +205,7 @@ mod tests {
     #[test]
     fn the_help_lists_every_exit_status() {
         use Exit::{
-            Ahead, Done, Failed, NotCompleted, NotFound, Pending, Rejected, Reused, Store, TooOld, Unheard,
+            Ahead, Done, Failed, Lost, NotCompleted, NotFound, Pending, Rejected, Reused, Store, TooOld, Unheard,
             Unreachable, Usage,
         };
         let listed: Vec<u8> =
@@ -221,6 +223,7 @@ mod tests {
             Unreachable,
             NotCompleted,
             Pending,
+            Lost,
             Unheard,
         ];
         assert_eq!(listed, all.map(|exit| exit as u8));

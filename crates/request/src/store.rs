@@ -27,6 +27,7 @@ mod export;
 mod incarnation;
 mod late;
 pub mod limits;
+mod lines;
 mod list;
 mod meta;
 mod open;
@@ -37,9 +38,12 @@ mod reads;
 mod register;
 mod rescue;
 mod row;
+mod salvage;
 mod schema;
 mod shared;
 mod verify;
+mod walk;
+mod watermark;
 mod webhook;
 mod writer;
 
@@ -60,10 +64,12 @@ pub use webhook::{Asked, PREFIX as ENDPOINT_PREFIX, Put, Stepped};
 
 use ballast::Ballast;
 use command::{Job, Keep};
+use lines::Book;
 use meta::Meta;
 use place::Place;
 use queue::Queue;
 use shared::{Readers, Shared};
+use watermark::Levels;
 use writer::Writer;
 
 use crate::fail_points::FailPoints;
@@ -92,6 +98,7 @@ pub struct Store {
     options: Options,
     queue: Arc<Queue>,
     shared: Arc<Shared>,
+    book: Arc<Book>,
     /// As the last life left it; the epoch is this life's.
     opened: Meta,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -126,6 +133,7 @@ impl Store {
             shared: Arc::clone(&shared),
             fail_points: Arc::clone(&options.fail_points),
             ballast,
+            watermark: opened.watermark,
             conn: Some(opened.conn),
             commit_no: opened.meta.commit_no,
             held: Vec::new(),
@@ -133,12 +141,20 @@ impl Store {
         };
         let writer = begin(writer, lock).map_err(schema::io)?;
         let writer = Mutex::new(Some(writer));
-        Ok((Self { place, options, queue, shared, opened: opened.meta, writer }, waiting))
+        let book = Book::of(&waiting);
+        Ok((Self { place, options, queue, shared, book, opened: opened.meta, writer }, waiting))
     }
 
     /// Registers a request: looked up and put in at once, so that of many with one id one is new. Refused while the store is in trouble.
     pub fn register(&self, asked: Registration, reply: impl FnOnce(Result<Registered, StoreError>) + Send + 'static) {
         let (request_id, prompt_id) = (asked.request_id.clone(), asked.prompt_id.clone());
+        let book = Arc::clone(&self.book);
+        let reply = move |registered: Result<Registered, StoreError>| {
+            if let Ok(Registered::New(request)) = &registered {
+                book.note(request);
+            }
+            reply(registered);
+        };
         let mut job = Job::refusable("register", move |turn| register::register(turn.conn, &asked), reply);
         job.undo = Some(Box::new(move || {
             let (request_id, prompt_id) = (request_id.clone(), prompt_id.clone());
@@ -158,7 +174,14 @@ impl Store {
         reply: impl FnOnce(Result<Applied, StoreError>) + Send + 'static,
     ) {
         let (keep, step) = (keep(&input), step_of(&input));
-        let line = apply::line(&request_id, &input, at_ms);
+        let line = lines::of_input(&self.book, &request_id, &input, at_ms);
+        let book = Arc::clone(&self.book);
+        let reply = move |applied: Result<Applied, StoreError>| {
+            if let Ok(applied) = &applied {
+                book.follow(applied);
+            }
+            reply(applied);
+        };
         let work = move |turn: &mut command::Turn<'_>| apply::apply(turn, &request_id, &input, at_ms);
         let mut job = Job::lasting(step, work, reply);
         job.keep = keep;
@@ -173,10 +196,10 @@ impl Store {
         stage: Stage,
         reply: impl FnOnce(Result<Request, StoreError>) + Send + 'static,
     ) {
-        let line = apply::stage_line(&request_id, &stage);
+        let line = lines::of_stage(&self.book, &request_id, &stage);
         let work = move |turn: &mut command::Turn<'_>| apply::stage(turn.conn, &request_id, &stage);
         let mut job = Job::lasting("stage", work, reply);
-        job.line = line;
+        job.line = Some(line);
         self.queue.put(Box::new(job));
     }
 
@@ -219,7 +242,8 @@ impl Store {
     /// # Errors
     /// See [`StoreError`].
     pub fn verify(&self, is_recovered: bool) -> Result<Report, StoreError> {
-        self.read(|conn| verify::look(conn, verify::Depth::Whole, is_recovered))
+        let noted = Levels::read(&self.place.watermark());
+        self.read(|conn| verify::look(conn, &noted, verify::Depth::Whole, is_recovered))
     }
 
     /// Forgets what is old enough, in small steps between which others write, gives the room back to the disk, and keeps some of it back

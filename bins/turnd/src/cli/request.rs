@@ -298,7 +298,8 @@ pub(crate) struct PlaceArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
-Prints one object with what was counted; `violations` says what does not hold, and ends with 8.
+Prints one object with what was counted; `violations` says what does not hold, and ends with 8: also
+a row that is not what its event says, and commits that were done and are not there any more.
 
 Examples:
   turnd request store verify
@@ -333,7 +334,8 @@ pub(crate) struct ExportArgs {
 #[command(after_help = format!("\
 The stream is another one afterwards, with numbers above all that were ever seen: watchers are told
 so (status 7), and begin anew. A request that was open ends with the outcome that was seen, if one
-was, else as indeterminate. A store that is sound is left alone.
+was, else as indeterminate. A store that is sound is left alone, and one of another version is not
+touched. Where not all of the old store could be read, a line says what is missing (status 12).
 
 Examples:
   turnd request store recover

@@ -109,8 +109,8 @@ fn an_exported_store_goes_on_elsewhere_and_nowhere_twice() {
 
 #[test]
 fn a_damaged_store_is_said_to_be_and_what_can_be_read_goes_on_as_another_stream_above_all_that_was_seen() {
-    for (words, is_started) in
-        [(&["recover", "--above", "41"][..], false), (&["recover", "--above", "41", "--empty"], true)]
+    for (words, is_started, status) in
+        [(&["recover", "--above", "41"][..], false, 12), (&["recover", "--above", "41", "--empty"], true, 0)]
     {
         let place = Place::new();
         let stream = place.open().head().unwrap().stream_id;
@@ -124,13 +124,56 @@ fn a_damaged_store_is_said_to_be_and_what_can_be_read_goes_on_as_another_stream_
             assert!(!place.database().exists());
             place.demand(&["verify"], 3);
         }
-        let rescue = place.demand(words, 0);
+        let rescue = place.demand(words, status);
         assert_eq!((&rescue["head"], &rescue["after"]), (&41.into(), &41.into()), "{rescue}");
         assert!(Path::new(rescue["files"].as_str().unwrap()).is_dir(), "the evidence is kept");
         let head = place.open().head().unwrap();
         assert_eq!((head.head, head.stream_id.as_str()), (41, rescue["stream_id"].as_str().unwrap()));
         assert_ne!(head.stream_id, stream);
         place.demand(&["verify"], 0);
+    }
+}
+
+#[test]
+fn a_store_of_which_nothing_can_be_read_is_made_anew_and_said_to_be_lost_and_how_far_its_numbers_may_have_gone() {
+    for (words, has_watermark, said) in [
+        (
+            &["recover"][..],
+            true,
+            &["store_lost: nothing of the old store could be read, and no outcome", "version 7"][..],
+        ),
+        (&["recover"], false, &["nothing of the old store", "nothing tells how far its numbers went; --above"]),
+        (&["recover", "--empty"], false, &["store_lost: nothing tells how far its numbers went"]),
+    ] {
+        let place = Place::new();
+        fs::write(place.database(), "no database").unwrap();
+        if !has_watermark {
+            fs::remove_file(place.folder().join("requests.watermark")).unwrap();
+        }
+        let output = place.run(words);
+        assert_eq!(output.status.code(), Some(12), "{words:?}: {}", stderr(&output));
+        let told = stderr(&output);
+        assert!(said.iter().all(|said| told.contains(said)) && told.lines().count() == 1, "{told}");
+        let rescue: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        assert_eq!((&rescue["unreadable"], &rescue["numbers_known"]), (&true.into(), &has_watermark.into()));
+        place.demand(&["verify"], 0);
+    }
+}
+
+#[test]
+fn a_store_of_a_version_that_is_not_known_is_said_to_be_one_and_left_alone() {
+    for (version, code) in [("99", "store_newer"), ("0", "store_version_unknown")] {
+        let place = Place::new();
+        let mut bytes = fs::read(place.database()).unwrap();
+        bytes[60..64].copy_from_slice(&version.parse::<u32>().unwrap().to_be_bytes());
+        fs::write(place.database(), &bytes).unwrap();
+        let target = place.path("copy.db");
+        for words in [&["verify"][..], &["recover"], &["recover", "--anyway"], &["export", target.to_str().unwrap()]] {
+            let output = place.run(words);
+            assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(8), ""), "{words:?}");
+            assert!(stderr(&output).starts_with(&format!("turnd: {code}: ")), "{}", stderr(&output));
+        }
+        assert_eq!(fs::read(place.database()).unwrap(), bytes);
     }
 }
 

@@ -1,14 +1,13 @@
 //! One input to one request: the machine decides within the transaction, and what it decides is written.
 
 use rusqlite::Connection;
-use serde::{Deserialize, Serialize};
 
-use super::command::{MakeLine, Turn};
+use super::command::Turn;
 use super::error::StoreError;
 use super::late;
 use super::meta::Meta;
 use super::row;
-use crate::{Effect, Input, Outcome, Recovered, Request, RequestId, Stage, TerminalEvent, step};
+use crate::{Effect, Input, Request, RequestId, Stage, TerminalEvent, step};
 
 /// What an input came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,29 +106,4 @@ pub(super) fn stage(conn: &Connection, request_id: &RequestId, stage: &Stage) ->
     )?
     .execute((request_id.as_str(), outcome, stage.at_ms))?;
     Ok(request)
-}
-
-/// What is left of an outcome when the file takes nothing more.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Line {
-    pub(super) v: u32,
-    pub(super) request_id: String,
-    pub(super) stage: Stage,
-}
-
-/// What makes the line of an input; only an outcome has one.
-pub(super) fn line(request_id: &RequestId, input: &Input, at_ms: u64) -> Option<MakeLine> {
-    let stage = match input {
-        Input::Settled(outcome) => Stage::new(outcome.clone(), at_ms),
-        Input::SessionEnded { cause, .. } => Stage::new(Outcome::Stopped { cause: *cause }, at_ms),
-        Input::Recovered(Recovered::Staged(stage) | Recovered::Exact(stage)) => stage.clone(),
-        _ => return None,
-    };
-    stage_line(request_id, &stage)
-}
-
-/// The same of a staged outcome.
-pub(super) fn stage_line(request_id: &RequestId, stage: &Stage) -> Option<MakeLine> {
-    let line = Line { v: 1, request_id: request_id.to_string(), stage: stage.clone() };
-    Some(Box::new(move || serde_json::to_string(&line).unwrap_or_default()))
 }

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use super::connection;
 use super::limits::BUSY_MS;
-use super::open::{OpenError, enter, examine};
+use super::open::{OpenError, enter, examine, known};
 use super::place::{Place, create, flush_folder};
 use super::schema::{self, io};
 use super::verify::{Depth, Report, look};
+use super::watermark::Levels;
 
 /// Writes the store in a folder to one new file, which keeps the stream's id, and closes the store here: there are never two that go on.
 /// Cut off in between, it can be done again. To open the copy, put it into a folder of its own as `requests.db`.
@@ -46,6 +47,8 @@ pub fn export(folder: &Path, target: &Path, now_ms: u64) -> Result<(), OpenError
 /// # Errors
 /// See [`OpenError`].
 pub fn verify(folder: &Path) -> Result<Report, OpenError> {
-    let conn = connection::looking(&Place::new(folder).file(), BUSY_MS)?;
-    Ok(look(&conn, Depth::Whole, false)?)
+    let place = Place::new(folder);
+    let noted = Levels::read(&place.watermark());
+    let conn = known(&place.file(), BUSY_MS)?;
+    Ok(look(&conn, &noted, Depth::Whole, false)?)
 }

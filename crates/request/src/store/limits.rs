@@ -23,6 +23,9 @@ pub(super) const RETRY_FIRST_MS: u64 = 50;
 pub(super) const RETRY_LAST_MS: u64 = 5_000;
 /// Bytes kept so that outcomes fit on a full disk (return requests, section 2.16).
 pub const BALLAST_BYTES: u64 = 8 * 1024 * 1024;
+/// Numbers that may be given before the bound beside the file is raised, which costs a flush: one in a thousand ends pays for it, and no
+/// more are passed over when a recovery has nothing but the bound to go by.
+pub(super) const NUMBERS_STEP: u64 = 1_000;
 /// Events of a page, at most (return requests, section 2.13).
 pub const PAGE_EVENTS_MAX: usize = 1_000;
 /// Bytes of a page after which no further event is put into it.
@@ -37,6 +40,8 @@ pub(super) const PRUNE_STEP: u64 = 200;
 pub(super) const VACUUM_STEP_PAGES: i64 = 256;
 /// Events whose chain is recomputed when the store is opened. All of them are when it is verified.
 pub(super) const CHAIN_LOOK: u64 = 1_000;
+/// Rows of which a look says that they are not what their events say: enough to see what happened.
+pub(super) const VIOLATIONS_MAX: usize = 100;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// Milliseconds for which an ended request keeps its payload, and how many keep it whatever their age: whichever keeps more (return

@@ -1,18 +1,19 @@
 //! How a store is opened: who may, what must hold, and what is done with a file of which it does not.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
 
 use super::connection::{self, SQLITE_VERSION_MIN};
 use super::error::StoreError;
+use super::lines;
 use super::meta::Meta;
 use super::place::{Place, is_remote};
-use super::rescue::absorb_lines;
 use super::schema::{self, Beginning, Header, STEPS, VERSION, io};
 use super::verify::{Depth, check, look};
+use super::watermark::{Levels, Watermark};
 use crate::fail_points::FailPoints;
 
 /// Why there is no store.
@@ -32,6 +33,12 @@ pub enum OpenError {
         found: i32,
         /// The highest that this program knows.
         known: i32,
+    },
+    /// It has a version that no program ever wrote. Nothing was touched.
+    #[error("the request store has version {found}, which there never was")]
+    UnknownVersion {
+        /// The file's version.
+        found: i32,
     },
     /// What lies there is no request store. Nothing was touched.
     #[error("the file is another program's")]
@@ -82,6 +89,7 @@ pub(super) struct Opened {
     pub(super) conn: Connection,
     /// As the last life left it; the epoch is this life's already.
     pub(super) meta: Meta,
+    pub(super) watermark: Watermark,
 }
 
 /// Opens the file, or makes it where there never was one. The lock is held.
@@ -112,14 +120,15 @@ pub(super) fn open(
     if meta.closed_at.is_some() {
         return Err(OpenError::Exported);
     }
-    absorb_lines(&conn, place, now_ms)?;
+    lines::absorb(&conn, place, now_ms)?;
     meta.daemon_epoch += 1;
     meta.commit_no += 1;
     conn.execute(
         "UPDATE meta SET daemon_epoch = ?1, commit_no = ?2, clean_shutdown = 0, last_wall_ms = max(last_wall_ms, ?3)",
         (meta.daemon_epoch, meta.commit_no, now_ms),
     )?;
-    Ok(Opened { conn, meta })
+    let watermark = Watermark::begin(&place.watermark(), &meta)?;
+    Ok(Opened { conn, meta, watermark })
 }
 
 /// What is wrong with the file, if anything. Changes no byte of it.
@@ -127,24 +136,49 @@ pub(super) fn open(
 /// # Errors
 /// When it is not ours to judge.
 pub(super) fn examine(place: &Place, busy_ms: u64) -> Result<Option<String>, OpenError> {
-    let newer = |found| OpenError::Newer { found, known: VERSION };
-    match schema::header(&place.file()).map_err(io)? {
-        Header::Foreign => return Err(OpenError::Foreign),
-        Header::Torn => return Ok(Some("the file has no header".to_owned())),
-        Header::Version(found) if found > VERSION => return Err(newer(found)),
-        Header::Version(_) => {}
+    if schema::header(&place.file()).map_err(io)? == Header::Torn {
+        return Ok(Some("the file has no header".to_owned()));
     }
-    let examined = connection::looking(&place.file(), busy_ms).map_err(StoreError::from).and_then(|conn| {
+    let noted = Levels::read(&place.watermark());
+    let examined = known(&place.file(), busy_ms).and_then(|conn| {
         let version = schema::version(&conn)?;
         // What must hold of an older version is looked at once it is of this one.
-        let violations =
-            if version == VERSION { look(&conn, Depth::Start, false)?.violations } else { check(&conn, Depth::Start)? };
-        Ok((version, violations))
+        let violations = match version {
+            VERSION => look(&conn, &noted, Depth::Start, false)?.violations,
+            _ => check(&conn, Depth::Start)?,
+        };
+        Ok(violations.into_iter().next())
     });
     match examined {
-        Ok((found, _)) if found > VERSION => Err(newer(found)),
-        Ok((_, violations)) => Ok(violations.into_iter().next()),
-        Err(StoreError::Corrupt(what) | StoreError::Refused(what)) => Ok(Some(what)),
-        Err(error) => Err(error.into()),
+        Err(OpenError::Store(StoreError::Corrupt(what) | StoreError::Refused(what))) => Ok(Some(what)),
+        examined => examined,
+    }
+}
+
+/// A connection that only looks at a file of a version that this program knows. Of another one no byte is touched, whether its header says
+/// so or only its log.
+///
+/// # Errors
+/// When the file is not one of ours, or cannot be read.
+pub(super) fn known(file: &Path, busy_ms: u64) -> Result<Connection, OpenError> {
+    match schema::header(file).map_err(io)? {
+        Header::Foreign => return Err(OpenError::Foreign),
+        Header::Torn => return Err(StoreError::Corrupt("the file has no header".to_owned()).into()),
+        Header::Version(found) => is_known(found)?,
+    }
+    let conn = connection::looking(file, busy_ms)?;
+    is_known(schema::version(&conn)?)?;
+    Ok(conn)
+}
+
+/// Whether a file of a version may be looked at.
+///
+/// # Errors
+/// When this program does not know it.
+pub(super) const fn is_known(found: i32) -> Result<(), OpenError> {
+    match found {
+        1..=VERSION => Ok(()),
+        found if found > VERSION => Err(OpenError::Newer { found, known: VERSION }),
+        found => Err(OpenError::UnknownVersion { found }),
     }
 }

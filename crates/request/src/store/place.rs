@@ -45,6 +45,11 @@ impl Place {
         self.folder.join("outcomes.jsonl")
     }
 
+    /// How far the database got, as it was noted beside it.
+    pub(super) fn watermark(&self) -> PathBuf {
+        self.folder.join("requests.watermark")
+    }
+
     /// The copy that is made before a migration from `version`.
     pub(super) fn copy(&self, version: i32, now_ms: u64) -> PathBuf {
         self.folder.join(format!("requests.v{version}.{now_ms}.db"))
@@ -138,21 +143,31 @@ impl Place {
     /// When it cannot be renamed.
     pub(super) fn decide(&self, aside: &Path) -> io::Result<PathBuf> {
         let name = aside.file_name().unwrap_or_default();
-        let kept = self.folder.join(name.to_string_lossy().replacen("aside-", "kept-", 1));
+        let name = name.to_string_lossy().replacen("aside-", "kept-", 1);
+        let mut kept = self.folder.join(&name);
+        let mut number = 0_u64;
+        while kept.exists() {
+            number += 1;
+            kept = self.folder.join(format!("{name}-{number}"));
+        }
         std::fs::rename(aside, &kept)?;
         flush_folder(&self.folder)?;
         Ok(kept)
     }
 
-    /// Puts the lines of outcomes, if there are any, to what is kept: they are in the new store.
+    /// Puts what lay beside a database, if there is any, to what is kept: the lines of outcomes, which are in the new store, and how far the
+    /// old one got.
     ///
     /// # Errors
-    /// When they cannot be moved.
-    pub(super) fn put_lines_away(&self, kept: &Path) -> io::Result<()> {
-        match std::fs::rename(self.lines(), kept.join("outcomes.jsonl")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => flush_folder(&self.folder),
+    /// When it cannot be moved.
+    pub(super) fn put_away(&self, kept: &Path) -> io::Result<()> {
+        for path in [self.lines(), self.watermark()] {
+            match std::fs::rename(&path, kept.join(path.file_name().unwrap_or_default())) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
+        flush_folder(&self.folder)
     }
 
     /// A new folder for files that are kept, named after the time, and after nothing else that is there already.

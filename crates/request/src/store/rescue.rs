@@ -1,25 +1,27 @@
 //! What an operator does with a store that is not sound, or that moves (return requests, sections 2.15 and 2.16). The daemon is stopped.
 //!
-//! After a recovery or a reset the stream is another one, with an id of its own, and its numbers go on above the highest one that was ever
-//! seen: no consumer can take a new event for an old one.
+//! After a recovery or a reset the stream is another one, with an id of its own, and its numbers go on above the highest one that anything
+//! still speaks of: no consumer can take a new event for an old one. What may be forgotten is not free to be asked again as far as an id
+//! tells its age: ids of version 7 that are older than a lossy rescue are expired.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, Row, named_params};
+use rusqlite::{Connection, named_params};
 
-use super::apply::{Line, apply, insert_event};
+use super::apply::{apply, insert_event};
 use super::command::Turn;
-use super::connection;
 use super::error::StoreError;
+use super::lines::{self, Line};
 use super::meta::Meta;
-use super::open::{OpenError, enter};
-use super::place::{Place, create};
-use super::register::{Tombstone, read_tombstone};
-use super::schema::{self, Beginning, io};
-use super::{consumer, incarnation, late, limits, row, webhook};
+use super::open::{OpenError, enter, is_known, known};
+use super::place::{Place, TRIO};
+use super::register::{Tombstone, tombstone};
+use super::salvage::{self, Found};
+use super::schema::{self, Beginning, Header, io};
+use super::watermark::Watermark;
+use super::{incarnation, limits, row, webhook};
 use crate::fail_points::FailPoints;
-use crate::webhook::{Endpoint, Letter};
 use crate::{Input, Recovered, Request, Stage, TerminalEvent};
 
 /// What was kept of a store.
@@ -37,8 +39,14 @@ pub struct Rescue {
     pub reduced: u64,
     /// Requests that were open and have ended now.
     pub ended: u64,
-    /// Whether something could not be read.
+    /// Those of them that ended with an outcome from the lines beside the database.
+    pub outcomes: u64,
+    /// Whether something could not be read, or is known to be missing.
     pub is_damaged: bool,
+    /// Whether nothing of the database could be read at all.
+    pub is_unreadable: bool,
+    /// Whether it is known how far the numbers of the old stream went.
+    pub is_number_known: bool,
     /// Where the old files are, as they were.
     pub files: PathBuf,
 }
@@ -64,8 +72,11 @@ fn rescue(folder: &Path, above: u64, now_ms: u64, keeps: bool) -> Result<Rescue,
     let place = Place::new(folder);
     let _lock = enter(&place)?;
     let aside = aside(&place, now_ms)?;
-    let mut found = read(&place, &aside);
-    found.lines = lines(&place);
+    let mut found = salvage::read(&place, &aside);
+    if found.is_damaged || !keeps {
+        // What is forgotten now may have been asked before.
+        found.tombstone_floor = found.tombstone_floor.max(now_ms);
+    }
     let after = found.highest.max(above);
     let beginning = Beginning { after, daemon_epoch: found.epoch, ..Beginning::fresh(now_ms) };
     let draft = schema::draft(&place, &beginning)?;
@@ -76,152 +87,44 @@ fn rescue(folder: &Path, above: u64, now_ms: u64, keeps: bool) -> Result<Rescue,
         kept: 0,
         reduced: 0,
         ended: 0,
+        outcomes: 0,
         is_damaged: found.is_damaged,
+        is_unreadable: found.is_damaged && found.is_empty(),
+        is_number_known: found.is_highest_known || above > 0,
         files: aside.clone(),
     };
+    let filled = draft.unchecked_transaction()?;
+    filled.execute("UPDATE meta SET tombstone_floor = ?1", [found.tombstone_floor])?;
     if keeps {
-        let filled = draft.unchecked_transaction()?;
-        fill(&filled, found, &mut rescue, now_ms)?;
-        filled.commit()?;
+        fill(&filled, found, lines::read(&place), &mut rescue, now_ms)?;
     }
+    let meta = Meta::read(&filled)?;
+    filled.commit()?;
     schema::publish(&place, draft)?;
     rescue.files = place.decide(&aside).map_err(io)?;
-    place.put_lines_away(&rescue.files).map_err(io)?;
+    place.put_away(&rescue.files).map_err(io)?;
+    Watermark::begin(&place.watermark(), &meta)?.end();
     Ok(rescue)
 }
 
-/// Where the files are: put aside already, or now.
+/// Where the files are: put aside already, or now. What this program does not know is not touched.
 fn aside(place: &Place, now_ms: u64) -> Result<PathBuf, OpenError> {
     if let Some(aside) = place.aside().map_err(io)?.into_iter().next() {
         place.finish(&aside).map_err(io)?;
+        if let Ok(Header::Version(found)) = schema::header(&aside.join(TRIO[0])) {
+            is_known(found)?;
+        }
         return Ok(aside);
     }
-    Ok(place.set_aside(now_ms).map_err(io)?)
-}
-
-/// All that can be read of a store.
-#[derive(Default)]
-struct Found {
-    requests: BTreeMap<i64, Request>,
-    tombstones: BTreeMap<i64, Tombstone>,
-    incarnations: BTreeMap<i64, crate::Incarnation>,
-    consumers: BTreeMap<i64, consumer::Consumer>,
-    endpoints: Vec<(Endpoint, Vec<Letter>)>,
-    stages: BTreeMap<String, Stage>,
-    lines: Vec<Line>,
-    /// The highest number that anything speaks of.
-    highest: u64,
-    pruned_through: u64,
-    tombstone_floor: u64,
-    epoch: u64,
-    is_damaged: bool,
-}
-
-/// Reads from a copy, so that the files stay what they are.
-fn read(place: &Place, aside: &Path) -> Found {
-    let mut found = Found::default();
-    let copy = place.folder().join("rescue");
-    let _ = std::fs::remove_dir_all(&copy);
-    let conn = copy_files(aside, &copy).map_err(io).and_then(|file| Ok(connection::writing(&file, limits::BUSY_MS)?));
-    match conn {
-        Ok(conn) => read_all(&conn, &mut found),
-        Err(error) => {
-            tracing::error!(%error, "nothing of the request store can be read");
-            found.is_damaged = true;
-        }
+    match known(&place.file(), limits::BUSY_MS) {
+        Err(error @ (OpenError::Newer { .. } | OpenError::UnknownVersion { .. })) => Err(error),
+        // Also one whose header says that it is another program's: that may be the damage, and nothing of it is lost.
+        _ => Ok(place.set_aside(now_ms).map_err(io)?),
     }
-    let _ = std::fs::remove_dir_all(&copy);
-    found
-}
-
-fn copy_files(aside: &Path, copy: &Path) -> std::io::Result<PathBuf> {
-    std::fs::create_dir_all(copy)?;
-    for name in super::place::TRIO {
-        // The index is made anew from the log.
-        if !name.ends_with("-shm") && aside.join(name).exists() {
-            drop(create(&copy.join(name))?);
-            std::fs::copy(aside.join(name), copy.join(name))?;
-        }
-    }
-    Ok(copy.join(super::place::TRIO[0]))
-}
-
-fn read_all(conn: &Connection, found: &mut Found) {
-    match Meta::read(conn) {
-        Ok(meta) => {
-            found.highest = meta.head_seq;
-            found.pruned_through = meta.pruned_through;
-            found.tombstone_floor = meta.tombstone_floor;
-            found.epoch = meta.daemon_epoch;
-        }
-        Err(_) => found.is_damaged = true,
-    }
-    let damaged = &mut found.is_damaged;
-    found.requests = salvage(conn, "request", damaged, row::read);
-    found.tombstones = salvage(conn, "tombstone", damaged, read_tombstone);
-    found.incarnations = salvage(conn, "incarnation", damaged, |row| Ok(incarnation::read(row)?));
-    found.consumers = salvage(conn, "consumer", damaged, |row| Ok(consumer::read(row)?));
-    found.endpoints = webhook::salvage(conn).unwrap_or_else(|_| {
-        *damaged = true;
-        Vec::new()
-    });
-    let seqs = salvage(conn, "terminal_event", damaged, |row| Ok(row.get::<_, u64>("seq")?));
-    for (request, stage) in salvage(conn, "outcome_stage", damaged, late::read_stage).into_values() {
-        found.stages.insert(request, stage);
-    }
-    let numbers = found.requests.values().filter_map(|request| request.terminal_seq);
-    let numbers = numbers.chain(found.tombstones.values().map(|tombstone| tombstone.terminal_seq));
-    let numbers = numbers.chain(found.consumers.values().map(|consumer| consumer.acked_seq));
-    found.highest = numbers.chain(seqs.into_values()).fold(found.highest, u64::max);
-}
-
-/// Reads a table from both ends, so that one damaged place costs what lies in it.
-fn salvage<T>(
-    conn: &Connection,
-    table: &str,
-    is_damaged: &mut bool,
-    read: impl Fn(&Row<'_>) -> Result<T, StoreError>,
-) -> BTreeMap<i64, T> {
-    let mut found = BTreeMap::new();
-    for order in ["ASC", "DESC"] {
-        let Ok(mut statement) = conn.prepare(&format!("SELECT rowid AS place, * FROM {table} ORDER BY rowid {order}"))
-        else {
-            *is_damaged = true;
-            return found;
-        };
-        let Ok(mut rows) = statement.query([]) else { continue };
-        loop {
-            match rows.next() {
-                Ok(None) => return found,
-                Ok(Some(row)) => {
-                    match row.get("place").map_err(StoreError::from).and_then(|place| Ok((place, read(row)?))) {
-                        Ok((place, value)) => {
-                            if found.insert(place, value).is_some() && order == "DESC" {
-                                return found;
-                            }
-                        }
-                        Err(_) => *is_damaged = true,
-                    }
-                }
-                Err(_) => {
-                    *is_damaged = true;
-                    break;
-                }
-            }
-        }
-    }
-    found
-}
-
-/// Outcomes that a corrupt database did not take. What is no line is skipped: a kill may have cut it.
-fn lines(place: &Place) -> Vec<Line> {
-    let text = std::fs::read(place.lines()).unwrap_or_default();
-    text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
 /// Puts what was found into an empty store.
-fn fill(conn: &Connection, found: Found, rescue: &mut Rescue, now_ms: u64) -> Result<(), OpenError> {
-    conn.execute("UPDATE meta SET tombstone_floor = ?1", [found.tombstone_floor]).map_err(StoreError::from)?;
+fn fill(conn: &Connection, found: Found, lines: Vec<Line>, rescue: &mut Rescue, now_ms: u64) -> Result<(), OpenError> {
     for incarnation in found.incarnations.values() {
         incarnation::note(conn, incarnation)?;
     }
@@ -250,13 +153,37 @@ fn fill(conn: &Connection, found: Found, rescue: &mut Rescue, now_ms: u64) -> Re
         put_tombstone(conn, &tombstone)?;
     }
     keep(conn, rescue, kept)?;
-    rescue.ended = open.len() as u64;
-    let mut stages = found.stages;
-    for line in found.lines {
-        stages.entry(line.request_id).or_insert(line.stage);
+    finish(conn, open, found.stages, lines, rescue, now_ms)
+}
+
+/// Ends what was open, and what only a line still knows.
+fn finish(
+    conn: &Connection,
+    open: Vec<Request>,
+    mut stages: BTreeMap<String, Stage>,
+    lines: Vec<Line>,
+    rescue: &mut Rescue,
+    now_ms: u64,
+) -> Result<(), OpenError> {
+    let mut told = BTreeMap::new();
+    for line in lines {
+        // The first one of a request stands.
+        told.entry(line.request_id.clone()).or_insert(line);
     }
     for request in open {
-        end(conn, &request, stages.remove(request.id().as_str()), now_ms)?;
+        let line = told.remove(request.id().as_str()).filter(|_| !stages.contains_key(request.id().as_str()));
+        rescue.outcomes += u64::from(line.is_some());
+        rescue.ended += 1;
+        let stage = stages.remove(request.id().as_str()).or_else(|| line.map(|line| line.stage));
+        end(conn, &request, stage, now_ms)?;
+    }
+    for (request, stage) in told.into_values().filter_map(Line::into_request) {
+        let id = request.id().as_str();
+        if row::find(conn, id)?.is_none() && tombstone(conn, id)?.is_none() {
+            rescue.outcomes += 1;
+            rescue.ended += 1;
+            end(conn, &request, Some(stage), now_ms)?;
+        }
     }
     rescue.head = Meta::read(conn)?.head_seq;
     Ok(())
@@ -333,25 +260,4 @@ fn put_tombstone(conn: &Connection, tombstone: &Tombstone) -> Result<(), StoreEr
         ":ended_at": tombstone.ended_at,
     })?;
     Ok(())
-}
-
-/// Outcomes on lines beside a file that opens after all become staged ones: recovery rolls them forward.
-///
-/// # Errors
-/// See [`StoreError`].
-pub(super) fn absorb_lines(conn: &Connection, place: &Place, now_ms: u64) -> Result<(), StoreError> {
-    if !place.lines().exists() {
-        return Ok(());
-    }
-    let absorbed = conn.unchecked_transaction()?;
-    for line in lines(place) {
-        let Ok(request_id) = crate::RequestId::parse(&line.request_id) else { continue };
-        match super::apply::stage(&absorbed, &request_id, &line.stage) {
-            Ok(_) | Err(StoreError::Unknown) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    absorbed.commit()?;
-    let kept = place.folder().join(format!("kept-outcomes-{now_ms}.jsonl"));
-    std::fs::rename(place.lines(), kept).map_err(io)
 }

@@ -34,6 +34,16 @@ pub(super) fn select(rest: &str) -> String {
     format!("SELECT {COLUMNS} FROM request {rest}")
 }
 
+/// A select of whole rows beside the events that ended them; of an event without its row all columns of that are null.
+pub(super) fn with_event(rest: &str) -> String {
+    let columns: Vec<_> = COLUMNS.split(", ").map(|column| format!("request.{column} AS {column}")).collect();
+    format!(
+        "SELECT {}, event.seq AS event_seq, event.payload AS event_payload, event.chain AS event_chain \
+         FROM terminal_event AS event LEFT JOIN request ON request.request_id = event.request_id {rest}",
+        columns.join(", ")
+    )
+}
+
 /// The request with an id.
 ///
 /// # Errors

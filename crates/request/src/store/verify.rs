@@ -5,13 +5,13 @@ use rusqlite::Connection;
 use super::error::StoreError;
 use super::limits::CHAIN_LOOK;
 use super::meta::Meta;
-use crate::Hash;
-use crate::event::link;
+use super::walk::walk;
+use super::watermark::Levels;
 
 /// How much is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// What a start can wait for: SQLite's quick check, the numbers, and the newest events.
+    /// What a start can wait for: SQLite's quick check, the numbers, and the newest events with their rows.
     Start,
     /// Everything.
     Whole,
@@ -69,11 +69,11 @@ const NEVER: [(&str, &str); 8] = [
 const UNDECIDED: &str = "SELECT count(*) FROM request JOIN incarnation USING (incarnation_id) \
     WHERE terminal_seq IS NULL AND incarnation.ended_at IS NOT NULL";
 
-/// Looks.
+/// Looks. What was noted of the file has been read before, so that it is not ahead of a store that somebody writes to.
 ///
 /// # Errors
 /// When there is nothing to be read at all.
-pub(super) fn look(conn: &Connection, depth: Depth, is_recovered: bool) -> Result<Report, StoreError> {
+pub(super) fn look(conn: &Connection, noted: &Levels, depth: Depth, is_recovered: bool) -> Result<Report, StoreError> {
     let mut report = Report::default();
     let look = conn.unchecked_transaction()?;
     report.violations = check(&look, depth)?;
@@ -81,8 +81,13 @@ pub(super) fn look(conn: &Connection, depth: Depth, is_recovered: bool) -> Resul
         return Ok(report);
     }
     let meta = Meta::read(&look)?;
+    report.violations.extend(noted.missing(&meta));
     numbers(&look, &meta, &mut report)?;
-    chain(&look, &meta, depth, &mut report)?;
+    let first = match depth {
+        Depth::Start => meta.head_seq.saturating_sub(CHAIN_LOOK).max(meta.pruned_through),
+        Depth::Whole => meta.pruned_through,
+    };
+    report.violations.extend(walk(&look, &meta, first, depth)?);
     if depth == Depth::Whole {
         for (count, sentence) in NEVER {
             never(&look, count, sentence, &mut report)?;
@@ -139,38 +144,6 @@ fn numbers(conn: &Connection, meta: &Meta, report: &mut Report) -> Result<(), St
     }
     if ended != report.events {
         report.violations.push(format!("{ended} ended requests and {} events", report.events));
-    }
-    Ok(())
-}
-
-/// The chain recomputes, from the event before the first one looked at to the head.
-fn chain(conn: &Connection, meta: &Meta, depth: Depth, report: &mut Report) -> Result<(), StoreError> {
-    let first = match depth {
-        Depth::Start => meta.head_seq.saturating_sub(CHAIN_LOOK).max(meta.pruned_through),
-        Depth::Whole => meta.pruned_through,
-    };
-    let mut before: Hash = if first == meta.pruned_through {
-        meta.pruned_chain
-    } else {
-        let chain = conn.query_row("SELECT chain FROM terminal_event WHERE seq = ?1", [first], |row| row.get(0));
-        match chain {
-            Err(rusqlite::Error::QueryReturnedNoRows) => return Ok(()),
-            chain => chain?,
-        }
-    };
-    let mut statement = conn.prepare("SELECT seq, payload, chain FROM terminal_event WHERE seq > ?1 ORDER BY seq")?;
-    let mut rows = statement.query([first])?;
-    while let Some(row) = rows.next()? {
-        let here: Hash = row.get("chain")?;
-        if link(&before, row.get_ref("payload")?.as_str().map_err(rusqlite::Error::from)?) != here {
-            let seq: u64 = row.get("seq")?;
-            report.violations.push(format!("the chain breaks at {seq}"));
-            return Ok(());
-        }
-        before = here;
-    }
-    if before != meta.head_chain {
-        report.violations.push("the chain does not end at the head".to_owned());
     }
     Ok(())
 }

@@ -21,6 +21,7 @@ use super::limits::{RETRY_FIRST_MS, RETRY_LAST_MS};
 use super::place::{Place, create, flush_folder};
 use super::queue::{Queue, Taken};
 use super::shared::Shared;
+use super::watermark::Watermark;
 use crate::fail_points::{FailPoints, When};
 
 /// The writer's own things.
@@ -31,6 +32,7 @@ pub(super) struct Writer {
     pub(super) shared: Arc<Shared>,
     pub(super) fail_points: Arc<FailPoints>,
     pub(super) ballast: Ballast,
+    pub(super) watermark: Watermark,
     /// None when the disk failed and the file has not been opened anew.
     pub(super) conn: Option<Connection>,
     /// The number of the last transaction that is in the file.
@@ -53,6 +55,9 @@ impl Writer {
         self.work(Vec::new());
         let held = std::mem::take(&mut self.held);
         self.give_up(held, &StoreError::Closed);
+        if self.conn.is_some() && self.shared.trouble().is_none() {
+            self.watermark.end();
+        }
     }
 
     fn work(&mut self, new: Vec<Item>) {
@@ -131,11 +136,14 @@ impl Writer {
             self.reopen(batch)?;
         }
         let Some(conn) = &self.conn else { return Err(StoreError::Closed) };
+        // A command ends one request at most.
+        self.watermark.reserve(self.watermark.head() + batch.len() as u64)?;
         let number = self.commit_no + 1;
         let error = match transact(conn, batch, number, &self.fail_points) {
             Ok(committed) => {
                 if committed.has_written {
                     self.commit_no = number;
+                    self.watermark.note(number, committed.newest);
                 }
                 return Ok(committed);
             }
@@ -168,6 +176,7 @@ impl Writer {
         let (stored, head) = stored_commit(&conn)?;
         self.conn = Some(conn);
         self.commit_no = stored;
+        self.watermark.note(stored, Some(head));
         let (kept, lost): (Vec<_>, Vec<_>) = std::mem::take(batch)
             .into_iter()
             .partition(|item| item.tried.as_ref().is_some_and(|(no, _)| *no == stored));

@@ -6,6 +6,7 @@ mod child;
 mod crashes;
 mod failures;
 mod forgetting;
+mod losses;
 mod model;
 mod moving;
 mod opening;

@@ -17,7 +17,7 @@ fn scenario_86_a_newer_file_is_refused_and_stays_as_it_is_byte_for_byte() {
     assert!(matches!(world.try_open(), Err(OpenError::Newer { found: 99, known: 1 })));
     assert_eq!(std::fs::read(world.file()).unwrap(), before);
     let names: Vec<_> = std::fs::read_dir(world.folder()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names.len(), 2, "the file and the lock: {names:?}");
+    assert_eq!(names.len(), 3, "the file, its lock and how far it got: {names:?}");
 }
 
 #[test]

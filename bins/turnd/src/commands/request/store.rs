@@ -85,13 +85,41 @@ fn recovered(folder: &Path, args: &RecoverArgs) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Rejected, text));
     }
     let rescue = if args.empty { reset } else { recover };
-    let Rescue { stream_id, after, head, kept, reduced, ended, is_damaged, files, .. } =
-        rescue(folder, args.above, now_ms()).map_err(unusable)?;
+    let rescue = rescue(folder, args.above, now_ms()).map_err(unusable)?;
+    let Rescue { stream_id, after, head, kept, reduced, ended, outcomes, is_damaged, .. } = &rescue;
     output::line(json!({
         "v": 1, "stream_id": stream_id, "after": after, "head": head, "kept": kept, "reduced": reduced, "ended": ended,
-        "damaged": is_damaged, "files": files.display().to_string(),
+        "outcomes": outcomes, "damaged": is_damaged, "unreadable": rescue.is_unreadable,
+        "numbers_known": rescue.is_number_known, "files": rescue.files.display().to_string(),
     }))?;
-    Ok(Exit::Done)
+    match lost(&rescue, args.empty) {
+        None => Ok(Exit::Done),
+        Some(text) => Err(Failure::new(Exit::Lost, text)),
+    }
+}
+
+/// What a store that was made anew has not of the old one, besides what its operator wanted it to forget; in words for one line.
+fn lost(rescue: &Rescue, is_empty: bool) -> Option<String> {
+    let mut words = Vec::new();
+    if rescue.is_unreadable && !is_empty {
+        words.push(match rescue.outcomes {
+            0 => "nothing of the old store could be read, and no outcome lay beside it".to_owned(),
+            many => format!("nothing of the old store could be read; {many} outcomes lay beside it and are kept"),
+        });
+    } else if rescue.is_damaged && !is_empty {
+        let Rescue { kept, reduced, ended, .. } = rescue;
+        words.push(format!(
+            "not all of the old store could be read: {kept} ended requests are whole, of {reduced} only the end is known, \
+             {ended} that were open have ended"
+        ));
+    }
+    if rescue.is_damaged && !is_empty {
+        words.push("ids that are forgotten may be sent again, unless they are UUIDs of version 7".to_owned());
+    }
+    if !rescue.is_number_known {
+        words.push("nothing tells how far its numbers went; --above sets it, the new stream has its own id".to_owned());
+    }
+    (!words.is_empty()).then(|| format!("store_lost: {}", words.join("; ")))
 }
 
 /// Why the store cannot be used, with a code as the daemon's own are.
@@ -101,6 +129,7 @@ fn unusable(error: OpenError) -> Failure {
         OpenError::Corrupt { .. } => "store_corrupt",
         OpenError::Exported => "store_exported",
         OpenError::Newer { .. } => "store_newer",
+        OpenError::UnknownVersion { .. } => "store_version_unknown",
         OpenError::Foreign => "store_foreign",
         _ => "store_unavailable",
     };

@@ -1,0 +1,155 @@
+//! What can be read of a store that is not sound.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, Row};
+
+use super::connection;
+use super::error::StoreError;
+use super::meta::Meta;
+use super::place::{Place, create};
+use super::register::{Tombstone, read_tombstone};
+use super::schema::io;
+use super::watermark::Levels;
+use super::{consumer, incarnation, late, limits, row, webhook};
+use crate::webhook::{Endpoint, Letter};
+use crate::{Request, Stage};
+
+/// All that can be read of a store.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) requests: BTreeMap<i64, Request>,
+    pub(super) tombstones: BTreeMap<i64, Tombstone>,
+    pub(super) incarnations: BTreeMap<i64, crate::Incarnation>,
+    pub(super) consumers: BTreeMap<i64, consumer::Consumer>,
+    pub(super) endpoints: Vec<(Endpoint, Vec<Letter>)>,
+    pub(super) stages: BTreeMap<String, Stage>,
+    /// The highest number that anything speaks of.
+    pub(super) highest: u64,
+    /// Whether no number above that was given.
+    pub(super) is_highest_known: bool,
+    pub(super) pruned_through: u64,
+    pub(super) tombstone_floor: u64,
+    pub(super) epoch: u64,
+    /// Something could not be read, or is missing.
+    pub(super) is_damaged: bool,
+}
+
+/// Reads from a copy, so that the files stay what they are.
+pub(super) fn read(place: &Place, aside: &Path) -> Found {
+    let mut found = Found::default();
+    let copy = place.folder().join("rescue");
+    let _ = std::fs::remove_dir_all(&copy);
+    let conn = copy_files(aside, &copy).map_err(io).and_then(|file| Ok(connection::writing(&file, limits::BUSY_MS)?));
+    let noted = Levels::read(&place.watermark());
+    found.epoch = noted.daemon_epoch();
+    match conn {
+        Ok(conn) => read_all(&conn, &noted, &mut found),
+        Err(error) => {
+            tracing::error!(%error, "nothing of the request store can be read");
+            found.is_damaged = true;
+        }
+    }
+    let _ = std::fs::remove_dir_all(&copy);
+    if !found.is_highest_known
+        && let Some(bound) = noted.bound()
+    {
+        found.highest = found.highest.max(bound);
+        found.is_highest_known = true;
+    }
+    found
+}
+
+fn copy_files(aside: &Path, copy: &Path) -> std::io::Result<PathBuf> {
+    std::fs::create_dir_all(copy)?;
+    for name in super::place::TRIO {
+        // The index is made anew from the log.
+        if !name.ends_with("-shm") && aside.join(name).exists() {
+            drop(create(&copy.join(name))?);
+            std::fs::copy(aside.join(name), copy.join(name))?;
+        }
+    }
+    Ok(copy.join(super::place::TRIO[0]))
+}
+
+fn read_all(conn: &Connection, noted: &Levels, found: &mut Found) {
+    match Meta::read(conn) {
+        Ok(meta) => {
+            // A file that has forgotten its newest commits has forgotten their numbers, too.
+            found.is_highest_known = noted.missing(&meta).is_none();
+            found.is_damaged = !found.is_highest_known;
+            found.highest = meta.head_seq;
+            found.pruned_through = meta.pruned_through;
+            found.tombstone_floor = meta.tombstone_floor;
+            found.epoch = found.epoch.max(meta.daemon_epoch);
+        }
+        Err(_) => found.is_damaged = true,
+    }
+    let damaged = &mut found.is_damaged;
+    found.requests = salvage(conn, "request", damaged, row::read);
+    found.tombstones = salvage(conn, "tombstone", damaged, read_tombstone);
+    found.incarnations = salvage(conn, "incarnation", damaged, |row| Ok(incarnation::read(row)?));
+    found.consumers = salvage(conn, "consumer", damaged, |row| Ok(consumer::read(row)?));
+    found.endpoints = webhook::salvage(conn).unwrap_or_else(|_| {
+        *damaged = true;
+        Vec::new()
+    });
+    let seqs = salvage(conn, "terminal_event", damaged, |row| Ok(row.get::<_, u64>("seq")?));
+    for (request, stage) in salvage(conn, "outcome_stage", damaged, late::read_stage).into_values() {
+        found.stages.insert(request, stage);
+    }
+    let numbers = found.requests.values().filter_map(|request| request.terminal_seq);
+    let numbers = numbers.chain(found.tombstones.values().map(|tombstone| tombstone.terminal_seq));
+    let numbers = numbers.chain(found.consumers.values().map(|consumer| consumer.acked_seq));
+    found.highest = numbers.chain(seqs.into_values()).fold(found.highest, u64::max);
+}
+
+/// Reads a table from both ends, so that one damaged place costs what lies in it.
+fn salvage<T>(
+    conn: &Connection,
+    table: &str,
+    is_damaged: &mut bool,
+    read: impl Fn(&Row<'_>) -> Result<T, StoreError>,
+) -> BTreeMap<i64, T> {
+    let mut found = BTreeMap::new();
+    for order in ["ASC", "DESC"] {
+        let Ok(mut statement) = conn.prepare(&format!("SELECT rowid AS place, * FROM {table} ORDER BY rowid {order}"))
+        else {
+            *is_damaged = true;
+            return found;
+        };
+        let Ok(mut rows) = statement.query([]) else { continue };
+        loop {
+            match rows.next() {
+                Ok(None) => return found,
+                Ok(Some(row)) => {
+                    match row.get("place").map_err(StoreError::from).and_then(|place| Ok((place, read(row)?))) {
+                        Ok((place, value)) => {
+                            if found.insert(place, value).is_some() && order == "DESC" {
+                                return found;
+                            }
+                        }
+                        Err(_) => *is_damaged = true,
+                    }
+                }
+                Err(_) => {
+                    *is_damaged = true;
+                    break;
+                }
+            }
+        }
+    }
+    found
+}
+
+impl Found {
+    /// Whether there is nothing at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+            && self.tombstones.is_empty()
+            && self.incarnations.is_empty()
+            && self.consumers.is_empty()
+            && self.stages.is_empty()
+    }
+}

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{Code, Incarnation, Late, LateKind, Request, TerminalEvent};
+use crate::{Code, Incarnation, Late, LateKind, Request, State, TerminalEvent};
 
 /// The version of the body that is written.
 const VERSION: u32 = 1;
@@ -32,7 +32,8 @@ struct Body<'a> {
     reply_pending: bool,
     replayed: bool,
     state: &'static str,
-    phase: &'static str,
+    /// It refines `registered` and nothing else: what is ended, or with the agent, is in no phase.
+    phase: Option<&'static str>,
     input_written: &'static str,
     code: Option<&'a str>,
     detail: Option<&'a str>,
@@ -97,7 +98,7 @@ pub fn receipt(request: &Request, beside: &Beside<'_>) -> String {
         reply_pending: !request.state.is_terminal(),
         replayed: beside.is_replayed,
         state: request.state.as_str(),
-        phase: request.phase.as_str(),
+        phase: (request.state == State::Registered).then(|| request.phase.as_str()),
         input_written: request.input_written.as_str(),
         code: request.code.as_ref().map(Code::as_str),
         detail: request.detail.as_deref(),

@@ -355,6 +355,11 @@ pub const RECOVERY_WAIT_MS: u64 = 60_000;
 /// one of a million is looked through is told to come again.
 pub const RETURNS_OPEN_MS: u64 = 2_000;
 
+/// Between two tries to open a request store that somebody else has, or whose disk is full, in milliseconds: at first, and at most.
+pub const RETURNS_REOPEN_FIRST_MS: u64 = 1_000;
+/// See [`RETURNS_REOPEN_FIRST_MS`].
+pub const RETURNS_REOPEN_LAST_MS: u64 = 30_000;
+
 /// The largest number that every reader of JSON keeps exactly.
 pub const JSON_INTEGER_MAX: u64 = 9_007_199_254_740_991;
 

@@ -10,6 +10,7 @@ mod evidence;
 mod final_text;
 pub(crate) mod housekeeping;
 mod incarnation;
+mod opening;
 mod recovery;
 pub(crate) mod refusal;
 mod shutdown;
@@ -20,23 +21,22 @@ mod witness;
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bridge::Session;
-use request::store::{Entry as Known, OpenError, Options, Store, StoreError};
-use request::{Request, RequestId};
+use request::RequestId;
+use request::store::{Entry as Known, Options, Store, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::clock::now_ms;
 use crate::limits::{RETURNS_OPEN_MS, RETURNS_SUBSCRIBERS_MAX};
 use crate::neighbours::Neighbours;
 use crate::refusal::Refusal;
+use crate::sync::lock;
 use crate::tasks::{blocking, spawn_on};
 use crate::workspace::Workspace;
 use callers::Callers;
@@ -49,8 +49,10 @@ const RECORD_HASH: &str = "recordHash";
 
 /// The return requests of one daemon.
 pub(crate) struct Returns {
-    /// None while it is being opened; an error where there is none, with what is said of that.
-    store: OnceLock<Result<Arc<Store>, Refusal>>,
+    /// None while it is not open.
+    store: OnceLock<Arc<Store>>,
+    /// Why it is not, once that was tried.
+    why_not: Mutex<Option<Refusal>>,
     pub(crate) tracked: Tracked,
     callers: Callers,
     recovering: Recovering,
@@ -73,6 +75,7 @@ impl Returns {
     pub(crate) fn new(neighbours: Arc<Neighbours>) -> Arc<Self> {
         Arc::new(Self {
             store: OnceLock::new(),
+            why_not: Mutex::default(),
             tracked: Tracked::default(),
             callers: Callers::default(),
             recovering: Recovering::default(),
@@ -87,41 +90,6 @@ impl Returns {
         })
     }
 
-    /// Opens the store in a folder and gives the requests in it that have not ended. A daemon whose store cannot be opened has none, and
-    /// says so to whoever asks. To look through a store of a million requests takes long: nothing but they waits for it.
-    pub(crate) async fn open(&self, folder: PathBuf) -> Vec<Request> {
-        let opened = blocking(move || {
-            let (store, open) = Store::open(&folder, options(), now_ms())?;
-            let stream_id = store.head()?.stream_id.to_string();
-            Ok((store, open, stream_id))
-        });
-        let opened = opened.await;
-        let (store, open, stream_id) = match opened.unwrap_or(Err(OpenError::Store(StoreError::Closed))) {
-            Ok((store, open, stream_id)) => (Ok(Arc::new(store)), open, stream_id),
-            Err(error) => {
-                tracing::error!(%error, "the request store cannot be opened; return requests are refused");
-                (Err(refusal::of_opening(&error)), Vec::new(), String::new())
-            }
-        };
-        if let Ok(store) = &store {
-            let head = self.head.clone();
-            let raise = move |number: u64| {
-                head.send_if_modified(|head| {
-                    let is_new = number > *head;
-                    *head = number.max(*head);
-                    is_new
-                });
-            };
-            raise(store.newest());
-            store.on_commit(Arc::new(raise));
-        }
-        // It is opened once; a second time would change nothing.
-        let _ = self.stream_id.set(stream_id);
-        let _ = self.store.set(store);
-        self.recovering.begin(&open);
-        open
-    }
-
     /// Waits until the store is open or known to be none, for a bounded time.
     pub(crate) async fn opened(&self) {
         let _ = timeout(Duration::from_millis(RETURNS_OPEN_MS), self.recovering.begun()).await;
@@ -132,8 +100,7 @@ impl Returns {
     /// # Errors
     /// 503 `store_corrupt` or `store_unavailable`; `store_busy` while it is being opened.
     pub(crate) fn store(&self) -> Result<&Arc<Store>, Refusal> {
-        let opened = self.store.get().ok_or_else(refusal::opening)?;
-        opened.as_ref().map_err(Clone::clone)
+        self.store.get().ok_or_else(|| lock(&self.why_not).clone().unwrap_or_else(refusal::opening))
     }
 
     /// Which stream the store has; nothing before it is open.

@@ -109,8 +109,8 @@ fn an_exported_store_goes_on_elsewhere_and_nowhere_twice() {
 
 #[test]
 fn a_damaged_store_is_said_to_be_and_what_can_be_read_goes_on_as_another_stream_above_all_that_was_seen() {
-    for (words, is_started, status) in
-        [(&["recover", "--above", "41"][..], false, 12), (&["recover", "--above", "41", "--empty"], true, 0)]
+    for (words, is_started) in
+        [(&["recover", "--above", "41"][..], false), (&["recover", "--above", "41", "--empty"], true)]
     {
         let place = Place::new();
         let stream = place.open().head().unwrap().stream_id;
@@ -124,7 +124,7 @@ fn a_damaged_store_is_said_to_be_and_what_can_be_read_goes_on_as_another_stream_
             assert!(!place.database().exists());
             place.demand(&["verify"], 3);
         }
-        let rescue = place.demand(words, status);
+        let rescue = place.demand(words, 0);
         assert_eq!((&rescue["head"], &rescue["after"]), (&41.into(), &41.into()), "{rescue}");
         assert!(Path::new(rescue["files"].as_str().unwrap()).is_dir(), "the evidence is kept");
         let head = place.open().head().unwrap();
@@ -153,7 +153,8 @@ fn a_store_of_which_nothing_can_be_read_is_made_anew_and_said_to_be_lost_and_how
         let output = place.run(words);
         assert_eq!(output.status.code(), Some(12), "{words:?}: {}", stderr(&output));
         let told = stderr(&output);
-        assert!(said.iter().all(|said| told.contains(said)) && told.lines().count() == 1, "{told}");
+        let told = told.lines().last().unwrap();
+        assert!(said.iter().all(|said| told.contains(said)), "{told}");
         let rescue: Value = serde_json::from_str(&stdout(&output)).unwrap();
         assert_eq!((&rescue["unreadable"], &rescue["numbers_known"]), (&true.into(), &has_watermark.into()));
         place.demand(&["verify"], 0);

@@ -37,6 +37,20 @@ fn scenario_67_an_ended_one_carries_its_event_byte_for_byte() {
 }
 
 #[test]
+fn a_phase_is_shown_of_a_registered_one_alone() {
+    for (script, expected) in [
+        ("registered", Some("registered")),
+        ("registered > admitted", Some("admitted")),
+        ("registered > admitted > dispatched", Some("dispatching")),
+        ("registered > admitted > dispatched > written", None),
+        ("registered > dispatched > written > end_turn \"hi\"", None),
+        ("registered > cancel", None),
+    ] {
+        assert_eq!(shown(script)["phase"].as_str(), expected, "{script}");
+    }
+}
+
+#[test]
 fn what_came_late_stands_beside_the_end() {
     let shown = shown("registered > dispatched > deadline > written > end_turn \"hi\"");
     assert_eq!(shown["terminal"]["state"], "timed_out");

@@ -14,6 +14,8 @@ pub(super) const STATEMENTS_KEPT: usize = 64;
 pub(super) const READERS_MAX: usize = 8;
 /// Milliseconds that a lock of another process is waited for (return requests, section 2.16).
 pub const BUSY_MS: u64 = 5_000;
+/// Milliseconds that it is waited for when it was waited for in vain just now: as long as another process's commit takes.
+pub(super) const LOCKED_MS: u64 = 50;
 /// How often the store's lock is tried, and the pause after each: a fork that has not become its own program yet is over in a few
 /// milliseconds, a daemon is not.
 pub(super) const LOCK_TRIES: usize = 30;

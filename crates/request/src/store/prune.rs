@@ -66,25 +66,28 @@ impl Pruned {
 pub(super) fn step(turn: &Turn<'_>, retention: &Retention, now_ms: u64) -> Result<Pruned, StoreError> {
     let conn = turn.conn;
     let meta = Meta::read(conn)?;
-    let target = target(conn, &meta, retention, now_ms)?;
-    let through = target.min(meta.pruned_through + PRUNE_STEP);
+    let through = target(conn, &meta, retention, now_ms)?;
     let mut pruned = Pruned::default();
     if through > meta.pruned_through {
         pruned.requests = through - meta.pruned_through;
         pruned.unprotected = cut(conn, through)?;
     }
     pruned.tombstones = forget(conn, now_ms.saturating_sub(retention.tombstone_ms))?;
-    pruned.incarnations = forget_incarnations(conn, now_ms.saturating_sub(retention.kept_ms))?;
-    pruned.is_more = through < target || pruned.tombstones == PRUNE_STEP || pruned.incarnations == PRUNE_STEP;
+    // All of them are looked at, which is done once: when no more requests go that hold one.
+    if pruned.requests < PRUNE_STEP {
+        pruned.incarnations = forget_incarnations(conn, now_ms.saturating_sub(retention.kept_ms))?;
+    }
+    pruned.is_more = [pruned.requests, pruned.tombstones, pruned.incarnations].contains(&PRUNE_STEP);
     Ok(pruned)
 }
 
-/// The number through which may be pruned.
+/// The number through which may be pruned in this step.
 fn target(conn: &Connection, meta: &Meta, retention: &Retention, now_ms: u64) -> Result<u64, StoreError> {
     let too_old = |times: u64| {
         let before = now_ms.saturating_sub(retention.kept_ms.saturating_mul(times));
         let through = meta.head_seq.saturating_sub(retention.kept_requests.saturating_mul(times));
-        through_older(conn, meta, before, through)
+        // No further than a step goes: how much else is old enough does not matter, and is not looked through each time.
+        through_older(conn, meta, before, through.min(meta.pruned_through + PRUNE_STEP))
     };
     let mut target = too_old(1)?;
     let bytes = bytes_used(conn)?;

@@ -1,5 +1,6 @@
 //! The reading half of an open store: from any thread, on one of a few connections, and never behind the writer.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -124,6 +125,21 @@ impl Store {
     /// See [`StoreError`].
     pub fn incarnation(&self, incarnation_id: &str) -> Result<Option<Incarnation>, StoreError> {
         self.read(|conn| incarnation::find(conn, incarnation_id))
+    }
+
+    /// The agents' processes with these ids, as far as they are on record.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn incarnations<'i>(
+        &self,
+        ids: impl Iterator<Item = &'i str>,
+    ) -> Result<HashMap<String, Incarnation>, StoreError> {
+        let ids: BTreeSet<&str> = ids.collect();
+        self.read(|conn| {
+            let found = ids.into_iter().filter_map(|id| incarnation::find(conn, id).transpose());
+            found.map(|found| found.map(|found| (found.incarnation_id.clone(), found))).collect()
+        })
     }
 
     /// All processes of which nobody has said that they are gone, oldest first.

@@ -17,7 +17,7 @@ use super::batch::{Committed, Item, stored_commit, transact};
 use super::command::{Command, Job, Keep, Turn};
 use super::connection;
 use super::error::StoreError;
-use super::limits::{RETRY_FIRST_MS, RETRY_LAST_MS};
+use super::limits::{LOCKED_MS, RETRY_FIRST_MS, RETRY_LAST_MS};
 use super::place::{Place, create, flush_folder};
 use super::queue::{Queue, Taken};
 use super::shared::Shared;
@@ -136,6 +136,9 @@ impl Writer {
             self.reopen(batch)?;
         }
         let Some(conn) = &self.conn else { return Err(StoreError::Closed) };
+        // Of a lock that was waited for once it is known that it lasts: whoever comes now does not wait for it again, one behind the other.
+        let is_locked = self.shared.trouble() == Some(StoreError::Busy);
+        conn.busy_timeout(Duration::from_millis(if is_locked { self.busy_ms.min(LOCKED_MS) } else { self.busy_ms }))?;
         // A command ends one request at most.
         self.watermark.reserve(self.watermark.head() + batch.len() as u64)?;
         let number = self.commit_no + 1;

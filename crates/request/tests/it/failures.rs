@@ -125,6 +125,27 @@ fn scenario_81_a_lock_of_another_process_refuses_what_is_new_and_only_delays_an_
 }
 
 #[test]
+fn scenario_81_under_a_lock_callers_are_not_held_up_one_behind_the_other() {
+    let mut world = World::closed();
+    let options = turnd_request::store::Options { busy_ms: 2_000, ..world.options() };
+    world.store = Some(turnd_request::store::Store::open(&world.folder(), options, world.now).unwrap().0.into());
+    let other = Connection::open(world.file()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let answers = (0..30).map(|number| world.register(&format!("new-{number}")));
+            sender.send(answers.filter(|answer| *answer == Err(StoreError::Busy)).count()).unwrap();
+        });
+        // One after the other they would take a minute if each waited for the lock.
+        let refused = receiver.recv_timeout(std::time::Duration::from_secs(30));
+        other.execute_batch("COMMIT").unwrap();
+        assert_eq!(refused, Ok(30));
+    });
+    world.new_request("new-0");
+}
+
+#[test]
 fn scenario_84_a_flush_that_failed_after_all_was_written_is_found_out_and_nothing_is_done_twice() {
     let world = World::new();
     world.fail_points.set("after:commit=io*1");

@@ -7,6 +7,7 @@ use request::store::{OpenError, StoreError};
 use request::{InputWritten, Request};
 
 use crate::refusal::Refusal;
+use crate::returns::opening::is_passing;
 
 /// Whether the input was written, as every refusal of a submission says.
 pub(crate) const INPUT_WRITTEN: &str = "input_written";
@@ -120,10 +121,27 @@ pub(crate) fn is_of_store(refusal: &Refusal) -> bool {
     ["store_busy", "store_unavailable", "store_corrupt", "storage_full"].contains(&&*refusal.code)
 }
 
+/// The member that says why there is no store.
+pub(crate) const REASON: &str = "reason";
+
 /// What is said while there is no store.
 pub(crate) fn of_opening(error: &OpenError) -> Refusal {
-    let OpenError::Corrupt { .. } = error else { return unusable() };
-    corrupt("The request store is corrupt; its files were put aside, and an operator must decide")
+    let reason = match error {
+        OpenError::Corrupt { .. } => {
+            return corrupt("The request store is corrupt; its files were put aside, and an operator must decide");
+        }
+        OpenError::Locked | OpenError::Store(StoreError::Busy) => "locked",
+        OpenError::Store(StoreError::Full) => "full",
+        OpenError::Store(StoreError::Io(_)) => "io",
+        OpenError::Newer { .. } => "newer_version",
+        OpenError::UnknownVersion { .. } => "unknown_version",
+        OpenError::Foreign => "foreign",
+        OpenError::Remote => "remote",
+        OpenError::Exported => "exported",
+        _ => "other",
+    };
+    let refusal = unusable().with(REASON, reason);
+    if is_passing(error) { refusal.retry_later() } else { refusal }
 }
 
 /// 503: the store is being opened.

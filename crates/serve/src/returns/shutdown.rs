@@ -22,7 +22,10 @@ impl Returns {
     /// again ends as what it is: ended by the daemon.
     pub(crate) async fn close(self: &Arc<Self>) {
         self.opened().await;
-        let Ok(store) = self.store().cloned() else { return };
+        let Ok(store) = self.store().cloned() else {
+            self.over.send_replace(true);
+            return;
+        };
         for entry in self.tracked.all() {
             if !entry.standing().is_over() {
                 let written = request::InputWritten::Maybe;

@@ -52,6 +52,7 @@ fn deep(call: &Call<'_>) -> Value {
         "activeWorkStaleMs": 0,
         "connectedClients": count(|status| status.subscriber_count),
         "channelAlive": true,
+        "returnRequests": call.daemon.returns.health(),
     });
     if let Some(hits) = call.daemon.gate.hits() {
         body["rateLimitHits"] = hits.into();

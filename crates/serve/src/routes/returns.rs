@@ -172,10 +172,17 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Reply, Refusal> {
         before: whole(call, "page", "invalid_page")?,
         limit: limit(call, RETURNS_LIST_DEFAULT, RETURNS_LIST_MAX)?,
     };
-    let listed = returns.read(move |store| store.list(&list)).await?;
+    let looked = returns.read(move |store| {
+        let listed = store.list(&list)?;
+        let ids = listed.requests.iter().filter_map(|request| request.registration.incarnation_id.as_deref());
+        let processes = store.incarnations(ids)?;
+        Ok((listed, processes))
+    });
+    let (listed, processes) = looked.await?;
     let shown = |request: &Request| {
         let waiting_on = waiting_on(returns, request);
-        let beside = Beside { stream_id: returns.stream_id(), waiting_on, ..Beside::default() };
+        let incarnation = request.registration.incarnation_id.as_ref().and_then(|id| processes.get(id));
+        let beside = Beside { stream_id: returns.stream_id(), waiting_on, incarnation, ..Beside::default() };
         RawValue::from_string(request::receipt(request, &beside)).ok()
     };
     let requests: Vec<_> = listed.requests.iter().filter_map(shown).collect();

@@ -369,6 +369,33 @@ fn scenario_81_a_store_that_is_busy_says_so_and_a_dispatch_that_is_not_on_record
 }
 
 #[test]
+fn scenario_81_a_store_that_another_process_has_at_the_start_is_used_as_soon_as_it_is_let_go() {
+    let mut world = World::journaled(&["--linger-ms", "100"]);
+    let session = world.session();
+    submit(&mut world, &session, "X", "hello");
+    ended(&mut world, "X");
+    assert_eq!(world.terminate(), Some(0));
+    let folder = crate::world::chats(&world).with_file_name("turnd-requests");
+    let other = request::store::Store::open(&folder, request::store::Options::default(), 1).unwrap().0;
+    world.start_again();
+    let session = world.session();
+    let refusal = until("it is known that there is no store", || {
+        let (status, refusal) = post(&mut world, &session, &body("Y", "hello"));
+        assert_eq!(status, 503, "{refusal}");
+        (refusal["code"] == "store_unavailable").then_some(refusal)
+    });
+    assert_eq!((&refusal["reason"], &refusal["input_written"]), (&json!("locked"), &json!("maybe")));
+    assert_eq!(world.get("/health?deep=1")["returnRequests"]["reason"], "locked");
+    let prompt = world.prompt(&session, "hello");
+    assert_eq!(world.settle(&session, &prompt)["state"], "completed");
+    drop(other);
+    until("the store is there", || (world.get("/health?deep=1")["returnRequests"]["status"] == "ok").then_some(()));
+    submit(&mut world, &session, "Y", "hello");
+    assert_eq!(told(&ended(&mut world, "Y")), "completed - yes");
+    assert_eq!(world.call("GET", "/return-requests/X", "").1["state"], "completed");
+}
+
+#[test]
 fn scenario_82_a_store_that_is_damaged_is_put_aside_and_the_daemon_serves_without_it() {
     let mut world = World::journaled(&["--linger-ms", "100"]);
     let session = world.session();

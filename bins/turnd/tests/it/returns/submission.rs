@@ -227,6 +227,18 @@ fn the_list_shows_requests_by_state_and_session_page_by_page() {
 }
 
 #[test]
+fn the_list_shows_the_process_as_the_receipt_does_and_of_what_has_ended_no_phase() {
+    let mut world = world();
+    let session = world.session();
+    let receipt = submit(&mut world, &session, "X", "hello");
+    assert!(receipt["incarnation"]["pid"].is_u64(), "{receipt}");
+    let over = ended(&mut world, "X");
+    assert_eq!(over.get("phase"), Some(&Value::Null));
+    let listed = world.get("/return-requests")["requests"][0].clone();
+    assert_eq!((&listed["incarnation"], &listed["phase"]), (&receipt["incarnation"], &Value::Null), "{listed}");
+}
+
+#[test]
 fn nobody_says_anything_into_the_turn_of_a_return_request() {
     let mut world = world();
     let session = world.session();

@@ -54,7 +54,7 @@ async fn of_a_store_that_is_closed_nothing_is_said_but_that_it_is() {
     other.open(folder.path().join("requests")).await;
     assert!(other.store().is_ok(), "it was let go");
     let third = Returns::new(Arc::default());
-    third.open(folder.path().join("requests")).await;
+    assert!(third.open_once(folder.path().join("requests")).await.is_err());
     let refusal = third.submit(submission("s")).await.err().unwrap();
     assert_eq!((refusal.status.as_u16(), &*refusal.code), (503, "store_unavailable"), "another one has it");
     assert!(refusal.fields.contains(&("input_written", "maybe".into())), "another call may have sent it: {refusal:?}");

@@ -111,7 +111,8 @@ fn too_large_body() -> Refusal {
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", "Request body too large (max 10 MB)")
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+/// Whether a body is read at all.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     media(headers).is_some_and(|media| media.eq_ignore_ascii_case("application/json"))
 }
 

@@ -14,6 +14,7 @@ use crate::identity;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, refuse};
 use crate::returns::refusal::told;
+use crate::returns::understood::{self, is_about_returns};
 use crate::router::{Matched, Route};
 use crate::routes;
 use crate::unpanicked::unpanicked;
@@ -117,26 +118,6 @@ where
     reply
 }
 
-/// Whether a route needs the store of return requests, which is opened while the daemon serves already.
-const fn is_about_returns(route: &Route) -> bool {
-    matches!(
-        route,
-        Route::SubmitReturn
-            | Route::Return
-            | Route::Returns
-            | Route::CancelReturn
-            | Route::ReturnEvents
-            | Route::ReturnStream
-            | Route::ReturnConsumer
-            | Route::Webhooks
-            | Route::PutWebhook
-            | Route::Webhook
-            | Route::DeleteWebhook
-            | Route::RedeliverWebhook
-            | Route::ResumeWebhook
-    )
-}
-
 async fn routed<B>(daemon: &Arc<Daemon>, head: &Parts, body: B) -> Result<Reply, Refusal>
 where
     B: hyper::body::Body<Data = Bytes> + Unpin,
@@ -147,7 +128,8 @@ where
     let matched = daemon.router.find(&head.method, head.uri.path())?;
     let workspace = whereabouts::workspace(daemon, &matched, &fields).await?;
     let call = Call { daemon, workspace, head, fields, matched };
-    if is_about_returns(&call.matched.route) {
+    if is_about_returns(call.matched.route) {
+        understood::check(&call)?;
         daemon.returns.opened().await;
     }
     match call.matched.route {

@@ -17,6 +17,7 @@ mod shutdown;
 pub(crate) mod stream;
 pub(crate) mod submit;
 pub(crate) mod tracked;
+pub(crate) mod understood;
 mod witness;
 
 use std::collections::HashMap;

@@ -111,6 +111,42 @@ fn a_request_that_is_none_says_what_is_wrong_and_that_nothing_was_sent() {
 }
 
 #[test]
+fn what_a_caller_says_that_means_nothing_here_is_refused_and_not_passed_over() {
+    let mut world = world();
+    let session = world.session();
+    for (field, code) in
+        [("promptId", "unknown_field"), ("request_id", "unknown_field"), ("timeout_ms", "unknown_field")]
+    {
+        is_refused(&mut world, &session, &with(body("X", "hello"), &json!({ field: "p" })), 400, code);
+    }
+    let path = format!("/session/{session}/return-requests");
+    let sent_with_a_key = body("X", "hello").to_string();
+    let keyed = world.connect().try_call_with("POST", &path, "idempotency-key: X\r\n", &sent_with_a_key);
+    let (status, text) = keyed.unwrap();
+    let refusal: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, &refusal["code"]), (400, &json!("idempotency_key_not_taken")), "{refusal}");
+    assert_eq!(refusal["input_written"], "no");
+    assert_eq!(world.call("GET", "/return-requests/X", "").0, 404);
+    submit(&mut world, &session, "X", "hang");
+    for (method, path, sent, code) in [
+        ("POST", "/return-requests/X/cancel", r#"{"requestId":"Y"}"#, "unknown_field"),
+        ("POST", "/return-requests/X/cancel", r#"{"interupt":true}"#, "unknown_field"),
+        ("POST", "/return-requests/X/cancel?interrupt=true", "{}", "unknown_parameter"),
+        ("PUT", "/return-requests/consumers/c", r#"{"ack":1}"#, "unknown_field"),
+        ("PUT", "/return-requests/webhooks/w", r#"{"url":"http://127.0.0.1:9/","key":"k"}"#, "unknown_field"),
+        ("GET", "/return-requests/X?waitMs=1", "", "unknown_parameter"),
+        ("GET", "/return-requests?session_id=s", "", "unknown_parameter"),
+        ("GET", "/return-requests/events?after=1&after=2", "", "repeated_parameter"),
+        ("GET", "/return-requests/stream?wait_ms=1", "", "unknown_parameter"),
+    ] {
+        let (status, refusal) = world.call(method, path, sent);
+        assert_eq!((status, &refusal["code"]), (400, &json!(code)), "{method} {path}: {refusal}");
+    }
+    assert_eq!(get(&mut world, "X")["reply_pending"], true, "nothing of that was done");
+    sent(&world, 1);
+}
+
+#[test]
 fn sixty_four_wait_in_one_session_at_most() {
     let mut world = World::journaled(&["--linger-ms", "100", "--max-pending-prompts-per-session", "0"]);
     let session = world.session();

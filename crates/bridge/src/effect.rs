@@ -63,6 +63,7 @@ pub(crate) struct Told {
     pub(crate) heard: bool,
     /// The agent says words outside of its turns, so that nobody can tell whose the text is, and there is none here.
     pub(crate) strayed: bool,
+    pub(crate) stopped_by: Option<FlushOrigin>,
 }
 
 /// The answer to a client's input. An input that needs none has none.

@@ -9,7 +9,7 @@ use crate::queue::Entry;
 use crate::text::{Clip, Clipped};
 use crate::whole::Whole;
 use crate::witness::FinalText;
-use crate::{InputWritten, LivePrompt, PromptState};
+use crate::{FlushOrigin, InputWritten, LivePrompt, PromptState};
 
 /// A dispatched prompt that the agent has not answered. It may outlive its own outcome: a deadline releases the caller and leaves
 /// the agent at work.
@@ -23,6 +23,8 @@ pub(crate) struct Turn {
     pub(crate) wished_at_ms: Option<u64>,
     /// When a cancel was written to the agent. It hears it once.
     pub(crate) cancelled_at_ms: Option<u64>,
+    /// What it was told to stop for, where that was the end of its session.
+    pub(crate) stopped_by: Option<FlushOrigin>,
     /// A client wants it to stop, and not only its caller's deadline.
     pub(crate) stop_wanted: bool,
     /// A client removed it: it has left the list of unfinished prompts, though it runs until it settles.
@@ -54,6 +56,7 @@ impl Turn {
             heard_at_ms: None,
             wished_at_ms: None,
             cancelled_at_ms: None,
+            stopped_by: None,
             stop_wanted: false,
             removed: false,
             over: false,

@@ -132,6 +132,8 @@ pub struct Settling<'a> {
     pub strayed: bool,
     /// The agent has said something in the turn.
     pub heard: bool,
+    /// What the agent was told to stop for, where that was the end of its session and no client's cancel.
+    pub stopped_by: Option<FlushOrigin>,
     /// The agent's process now; none of a host that does not say.
     pub incarnation: Option<&'a Process>,
 }
@@ -152,6 +154,8 @@ pub struct Ended<'a> {
     pub strayed: bool,
     /// The agent has said something in the turn.
     pub heard: bool,
+    /// What the agent was told to stop for, where that was the end of its session and no client's cancel.
+    pub stopped_by: Option<FlushOrigin>,
     /// The agent's process now; none of a host that does not say.
     pub incarnation: Option<&'a Process>,
 }

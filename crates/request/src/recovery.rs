@@ -125,7 +125,7 @@ fn look(request: &Request, found: &Found) -> Option<Recovered> {
 /// The end that an exact turn record is.
 fn exact(turn: &TurnSeen) -> Recovered {
     match transcript::outcome(turn) {
-        Some(outcome) => Recovered::Exact(Stage::new(outcome, turn.ended_at_ms)),
-        None => Recovered::FinalTextUnavailable,
+        Ok(outcome) => Recovered::Exact(Stage::new(outcome, turn.ended_at_ms)),
+        Err(recovered) => recovered,
     }
 }

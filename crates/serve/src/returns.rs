@@ -8,6 +8,7 @@ mod callers;
 mod deadline;
 mod evidence;
 mod final_text;
+mod host_word;
 pub(crate) mod housekeeping;
 mod incarnation;
 mod opening;

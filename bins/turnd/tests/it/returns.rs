@@ -95,6 +95,11 @@ fn prompts(world: &World) -> usize {
     world.journal().iter().filter(|line| line["heard"]["method"] == "session/prompt").count()
 }
 
+/// How often the agents were told to stop.
+fn interrupts(world: &World) -> usize {
+    world.journal().iter().filter(|line| line["heard"]["method"] == "session/cancel").count()
+}
+
 /// All events behind a number.
 fn events(world: &mut World, after: u64) -> Vec<Value> {
     world.get(&format!("/return-requests/events?after={after}&limit=1000"))["events"].as_array().unwrap().clone()

@@ -182,6 +182,20 @@ impl World {
     /// Kills daemon, hosts and agents with signal 9, the daemon first, and starts another daemon on the same store.
     pub(crate) fn kill_everything(&mut self) {
         let family = self.family();
+        self.kill(family);
+    }
+
+    /// The same, and the hosts live on.
+    pub(crate) fn kill_all_but_hosts(&mut self) {
+        let is_host = |pid: &u32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).nth(1) == Some(b"host")
+        };
+        let doomed = self.family().into_iter().filter(|pid| !is_host(pid)).collect();
+        self.kill(doomed);
+    }
+
+    fn kill(&mut self, family: BTreeSet<u32>) {
         let pids: Vec<String> = family.iter().map(ToString::to_string).collect();
         let script = format!("kill -STOP {0}; kill -KILL {0}", pids.join(" "));
         // A process that ended by itself in between is as dead as the others.

@@ -160,8 +160,13 @@ impl Session {
         self.refuse_permissions(|_| true, Reason::Flushed(FlushOrigin::SessionClosed), step);
         self.conclude_settling(step);
         self.flush_queue(FlushOrigin::SessionClosed, step);
-        match &self.turn {
-            Some(turn) if !turn.over => self.write_cancel(step),
+        match &mut self.turn {
+            Some(turn) if !turn.over => {
+                if turn.cancelled_at_ms.is_none() {
+                    turn.stopped_by = Some(FlushOrigin::SessionClosed);
+                }
+                self.write_cancel(step);
+            }
             Some(_) | None => self.tell_to_end(step),
         }
     }

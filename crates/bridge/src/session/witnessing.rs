@@ -260,6 +260,7 @@ pub(super) fn told(turn: Option<&Turn>, outcome: &Outcome) -> Told {
         text: turn.filter(|turn| completed && !turn.strayed).map(Turn::final_text).unwrap_or_default(),
         strayed: turn.is_some_and(|turn| turn.strayed),
         heard: turn.is_some_and(|turn| turn.heard_at_ms.is_some()),
+        stopped_by: turn.and_then(|turn| turn.stopped_by),
     }
 }
 

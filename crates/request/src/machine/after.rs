@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::running;
+use crate::recovery::Loss;
 use crate::{
     Code, Effect, Hash, Input, InputWritten, Late, LateKind, Outcome, Recovered, Request, Stage, State, Terminal,
 };
@@ -21,8 +22,9 @@ pub(super) fn step(request: &Request, input: &Input, at_ms: u64) -> Vec<Effect> 
             kind: LateKind::Mismatch,
             payload: json!({"v": 1, "at": at_ms, "fact": fact.as_str()}).to_string(),
         }),
-        Input::AgentExited { .. } if request.code != Some(Code::AgentExited) => {
-            Some(Late { kind: LateKind::AgentExit, payload: json!({"v": 1, "at": at_ms}).to_string() })
+        Input::AgentExited { .. } if request.code != Some(Code::AgentExited) => Some(agent_exit(at_ms)),
+        Input::Recovered(Recovered::DaemonLost(Loss::AgentGone)) if request.code != Some(Code::DaemonLost) => {
+            Some(agent_exit(at_ms))
         }
         Input::Written if request.input_written != InputWritten::Yes => Some(write(InputWritten::Yes, at_ms)),
         // That the prompt was cut off after all is the proof that its end could not give.
@@ -67,6 +69,10 @@ fn told(end: &Terminal) -> Late {
         "final_sha256": text.map(|text| Hash::to_string(&text.sha256)),
     });
     Late { kind: LateKind::Outcome, payload: payload.to_string() }
+}
+
+fn agent_exit(at_ms: u64) -> Late {
+    Late { kind: LateKind::AgentExit, payload: json!({"v": 1, "at": at_ms}).to_string() }
 }
 
 fn write(written: InputWritten, at_ms: u64) -> Late {

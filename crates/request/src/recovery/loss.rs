@@ -15,6 +15,8 @@ pub enum Loss {
     Interrupted,
     /// The turn is not there at all.
     NotShown,
+    /// The agent's process ended in the turn, and its host put that on record.
+    AgentGone,
     /// Its writer did not let go of it in time.
     StillWritten,
 }
@@ -30,6 +32,7 @@ impl Loss {
             Self::TakenBack => "history_replaced",
             Self::Interrupted => "turn_interrupted",
             Self::NotShown => "turn_not_shown",
+            Self::AgentGone => "agent_gone",
             Self::StillWritten => "session_still_written",
         }
     }

@@ -11,7 +11,7 @@ use super::{
     Found, LedgerFound, Loss, PromptSeen, Seen, TextSeen, TranscriptFound, TurnSeen, TurnState, Verdict, recover,
 };
 use crate::machine::tests::notation::{Played, outcome, play};
-use crate::{Evidence, FinalText, Input, Request, Stage};
+use crate::{Cause, Evidence, FinalText, Input, Request, Stage};
 
 /// When turns of the notation ended, in epoch milliseconds.
 pub(super) const ENDED_AT: u64 = 1_000;
@@ -96,6 +96,8 @@ fn turn(how: &str) -> TurnSeen {
     let (state, stop_reason, text) = match how {
         "cancelled" => (TurnState::Cancelled, Some("cancelled"), TextSeen::None),
         "error" => (TurnState::Error, None, TextSeen::None),
+        "closed" => (TurnState::Closed(Cause::SessionClosed), None, TextSeen::None),
+        "gone" => (TurnState::AgentGone, None, TextSeen::None),
         "untold \"hi\"" => (TurnState::Completed, None, TextSeen::Whole(FinalText::new("hi").unwrap())),
         "end_turn lost" => (TurnState::Completed, Some("end_turn"), TextSeen::Lost),
         "max_tokens lost" => (TurnState::Completed, Some("max_tokens"), TextSeen::Lost),
@@ -116,6 +118,7 @@ fn a_turn_that_is_exactly_ours_is_taken_as_it_says() {
     check("U(p1), T(p1 max_tokens \"hi\")", "aborted max_tokens yes");
     check("U(p1), T(p1 cancelled)", "aborted turn_cancelled yes");
     check("U(p1), T(p1 error)", "aborted turn_error yes");
+    check("U(p1), T(p1 closed)", "aborted session_closed yes");
     check("U(p1), T(p1 end_turn)", "indeterminate no_final_message yes");
     check("U(p1), T(p1 end_turn lost)", "indeterminate final_text_unavailable yes");
     check("U(p1), T(p1 max_tokens lost)", "aborted max_tokens yes");
@@ -150,6 +153,7 @@ fn order_is_not_ownership() {
 fn what_says_nothing_of_our_turn_is_lost() {
     check("", "indeterminate daemon_lost yes (turn_not_shown)");
     check("U(p1)", "indeterminate daemon_lost yes (turn_interrupted)");
+    check("U(p1), T(p1 gone)", "indeterminate daemon_lost yes (agent_gone)");
     check("U(p1), replaced, T(p1 end_turn \"hi\")", "indeterminate daemon_lost yes (history_replaced)");
     check("U(p1), new writer, T(p1 end_turn \"hi\")", "indeterminate daemon_lost yes (turn_interrupted)");
     for (loss, word) in [

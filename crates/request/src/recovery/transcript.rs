@@ -2,7 +2,7 @@
 
 use super::Loss;
 use crate::terminal::NATURAL_END;
-use crate::{Cause, Evidence, FinalText, Mismatch, Outcome, Request};
+use crate::{Cause, Evidence, FinalText, Mismatch, Outcome, Recovered, Request};
 
 /// A record behind the armed tail that says something about a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub struct TurnSeen {
     pub ended_at_ms: u64,
 }
 
-/// The three ways a turn record says that a turn ended.
+/// The ways in which a turn record says that a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnState {
     /// The agent answered.
@@ -64,6 +64,10 @@ pub enum TurnState {
     Cancelled,
     /// The agent, or the way to it, failed.
     Error,
+    /// The session was ended, and the turn with it.
+    Closed(Cause),
+    /// The agent's process ended: nobody is left to say how its turn did.
+    AgentGone,
 }
 
 /// The answer, as far as the transcript has it.
@@ -136,10 +140,15 @@ fn asks(seen: &Seen, ours: &str) -> bool {
     matches!(seen, Seen::User { prompt_id: Some(id), .. } if id == ours)
 }
 
-/// What a turn record says, in the words of whoever would have seen it live. None when its text should be there and is not.
-pub(super) fn outcome(turn: &TurnSeen) -> Option<Outcome> {
+/// What a turn record says, in the words of whoever would have seen it live.
+///
+/// # Errors
+/// What is to be said where that is no outcome: the text should be there and is not, or there was nobody to give one.
+pub(super) fn outcome(turn: &TurnSeen) -> Result<Outcome, Recovered> {
     let evidence = Evidence::TranscriptExact;
-    Some(match (turn.state, &turn.text) {
+    Ok(match (turn.state, &turn.text) {
+        (TurnState::AgentGone, _) => return Err(Recovered::DaemonLost(Loss::AgentGone)),
+        (TurnState::Closed(cause), _) => Outcome::Stopped { cause },
         (TurnState::Cancelled, _) => Outcome::Stopped { cause: Cause::TurnCancelled },
         (TurnState::Error, _) => Outcome::Failed { category: None, evidence },
         (TurnState::Completed, _) if turn.is_strayed => Outcome::Ended {
@@ -149,7 +158,9 @@ pub(super) fn outcome(turn: &TurnSeen) -> Option<Outcome> {
             is_strayed: true,
         },
         // A turn that ended early has no final message to be lost.
-        (TurnState::Completed, TextSeen::Lost) if turn.stop_reason.as_deref() == Some(NATURAL_END) => return None,
+        (TurnState::Completed, TextSeen::Lost) if turn.stop_reason.as_deref() == Some(NATURAL_END) => {
+            return Err(Recovered::FinalTextUnavailable);
+        }
         (TurnState::Completed, text) => {
             let stop_reason = turn.stop_reason.clone().unwrap_or_else(|| REASON_UNTOLD.to_owned());
             let final_text = match text {

@@ -8,7 +8,7 @@ use request::{Hash, Request};
 use sha2::{Digest as _, Sha256};
 use transcript::{Answer, Asked, ExactTurn, NoCertainty, Own, OwnTurn, find_own_turn};
 
-use crate::returns::{RECORD_HASH, final_text};
+use crate::returns::{RECORD_HASH, final_text, host_word};
 
 /// What a user record with these texts hashes to: each with its length before it, so that no two lists have the same bytes.
 pub(crate) fn record_hash(texts: &[String]) -> Hash {
@@ -100,7 +100,10 @@ fn turn(exact: &ExactTurn) -> Seen {
     let state = match result.state {
         transcript::TurnState::Completed => TurnState::Completed,
         transcript::TurnState::Cancelled => TurnState::Cancelled,
-        transcript::TurnState::Error => TurnState::Error,
+        transcript::TurnState::Error => match result.error.as_ref().and_then(|error| error.code.as_deref()) {
+            Some(code) if host_word::is_gone(code) => TurnState::AgentGone,
+            code => code.and_then(host_word::ended_by).map_or(TurnState::Error, TurnState::Closed),
+        },
     };
     let (stop_reason, ended_at_ms) = (result.stop_reason.clone(), result.ended_at);
     let seen = TurnSeen { state, stop_reason, text, is_strayed: exact.has_strayed, ended_at_ms };

@@ -14,7 +14,7 @@ use crate::clock::now_ms;
 use crate::limits::STAGE_WAIT_MS;
 use crate::returns::refusal;
 use crate::returns::tracked::{Echoed, Entry};
-use crate::returns::{Returns, asked, final_text};
+use crate::returns::{Returns, asked, final_text, host_word};
 use crate::tasks::blocking;
 
 /// Who tells the requests of a daemon what becomes of their prompts.
@@ -79,8 +79,8 @@ impl Witness for Eyewitness {
     fn ended(&self, session: &str, prompt: &str, ending: Ended<'_>) {
         let Some(entry) = self.0.tracked.of_prompt(prompt) else { return };
         let (terminal, input_written, text) = (ending.terminal, ending.input_written, ending.text);
-        let Ended { strayed, heard, incarnation, .. } = ending;
-        let settling = Settling { terminal, input_written, text, strayed, heard, incarnation };
+        let Ended { strayed, heard, stopped_by, incarnation, .. } = ending;
+        let settling = Settling { terminal, input_written, text, strayed, heard, stopped_by, incarnation };
         match input_of(ending.cause, terminal, input_written) {
             Ending::Nothing => self.0.tracked.end(&entry),
             // Its own end took it out of the queue.
@@ -93,8 +93,10 @@ impl Witness for Eyewitness {
     }
 
     fn late(&self, session: &str, prompt: &str, outcome: Settling<'_>) {
-        if let Some(entry) = self.0.tracked.of_prompt(prompt) {
-            self.0.settle(session, &entry, Answer::new(outcome));
+        let Some(entry) = self.0.tracked.of_prompt(prompt) else { return };
+        match outcome.terminal.code().and_then(|code| host_word::input(code, written(outcome.input_written))) {
+            Some(input) => self.0.tell_of(&entry, input),
+            None => self.0.settle(session, &entry, Answer::new(outcome)),
         }
     }
 }
@@ -105,6 +107,7 @@ pub(crate) struct Answer {
     input_written: InputWritten,
     text: FinalText,
     strayed: bool,
+    stopped_by: Option<FlushOrigin>,
     process: Option<Process>,
 }
 
@@ -115,6 +118,7 @@ impl Answer {
             input_written: settling.input_written,
             text: settling.text.clone(),
             strayed: settling.strayed,
+            stopped_by: settling.stopped_by,
             process: settling.incarnation.cloned(),
         }
     }
@@ -126,7 +130,25 @@ impl Answer {
             FinalText::Whole(text) => request::FinalText::new(text),
             FinalText::None => None,
         };
-        Some(outcome(&self.terminal, final_text, self.strayed))
+        Some(self.outcome_with(final_text))
+    }
+
+    /// The outcome with this text.
+    fn outcome_with(&self, final_text: Option<request::FinalText>) -> Outcome {
+        let (evidence, is_strayed) = (Evidence::RpcResponse, self.strayed);
+        match &self.terminal {
+            Terminal::Completed { stop_reason } => {
+                Outcome::Ended { stop_reason: stop_reason.clone(), final_text, evidence, is_strayed }
+            }
+            Terminal::Cancelled { .. } => {
+                let cause = self.stopped_by.and_then(host_word::cause);
+                Outcome::Stopped { cause: cause.unwrap_or(request::Cause::TurnCancelled) }
+            }
+            Terminal::Error { code, .. } => match code.as_deref().and_then(rejection) {
+                Some(category) => Outcome::Rejected { category },
+                None => Outcome::Failed { category: None, evidence },
+            },
+        }
     }
 }
 
@@ -144,39 +166,17 @@ fn input_of(cause: Cause, terminal: &Terminal, input_written: InputWritten) -> E
     let written = written(input_written);
     match cause {
         Cause::Dropped => Ending::Nothing,
-        Cause::Answered => match terminal.code().and_then(|code| host_word(code, written)) {
+        Cause::Answered => match terminal.code().and_then(|code| host_word::input(code, written)) {
             Some(input) => Ending::Fact(input),
             None => Ending::Answer,
         },
         Cause::TakenBack => Ending::Fact(Input::SessionEnded { cause: request::Cause::TurnCancelled, written }),
         Cause::Expired(_) => Ending::Fact(Input::Deadline),
-        Cause::Flushed(FlushOrigin::ChannelClosed) => Ending::Fact(Input::AgentExited { written }),
-        Cause::Flushed(origin) => Ending::Fact(Input::SessionEnded { cause: flushed(origin), written }),
+        Cause::Flushed(origin) => Ending::Fact(match host_word::cause(origin) {
+            Some(cause) => Input::SessionEnded { cause, written },
+            None => Input::AgentExited { written },
+        }),
     }
-}
-
-fn flushed(origin: FlushOrigin) -> request::Cause {
-    match origin {
-        FlushOrigin::SessionClosed => request::Cause::SessionClosed,
-        FlushOrigin::DaemonShutdown => request::Cause::DaemonShutdown,
-        FlushOrigin::SessionKilled | FlushOrigin::ChannelClosed => request::Cause::SessionKilled,
-    }
-}
-
-/// The host's word for what became of a prompt that its agent did not answer; none for the agent's own word.
-fn host_word(code: &str, written: request::InputWritten) -> Option<Input> {
-    const GONE: [&str; 5] =
-        ["channel_closed", "linger_expired", "host_terminated", "agent_unavailable", "agent_replaced"];
-    const NOT_SENT: [&str; 4] =
-        ["transcript_unwritable", "turn_in_progress", "invalid_prompt", "approval_mode_not_restored"];
-    if !GONE.contains(&code) && !NOT_SENT.contains(&code) {
-        return None;
-    }
-    Some(match written {
-        request::InputWritten::No => Input::WriteFailed { is_complete: false },
-        request::InputWritten::Maybe => Input::WriteFailed { is_complete: true },
-        request::InputWritten::Yes => Input::AgentExited { written },
-    })
 }
 
 fn written(input_written: InputWritten) -> request::InputWritten {
@@ -358,20 +358,6 @@ impl Returns {
         let path = self.home(session)?.layout.transcript(session);
         let prompt = entry.prompt_id.clone();
         let text = blocking(move || final_text::recorded(&path, &prompt)).await.flatten();
-        text.map(|text| outcome(&answer.terminal, Some(text), answer.strayed))
-    }
-}
-
-fn outcome(terminal: &Terminal, final_text: Option<request::FinalText>, is_strayed: bool) -> Outcome {
-    let evidence = Evidence::RpcResponse;
-    match terminal {
-        Terminal::Completed { stop_reason } => {
-            Outcome::Ended { stop_reason: stop_reason.clone(), final_text, evidence, is_strayed }
-        }
-        Terminal::Cancelled { .. } => Outcome::Stopped { cause: request::Cause::TurnCancelled },
-        Terminal::Error { code, .. } => match code.as_deref().and_then(rejection) {
-            Some(category) => Outcome::Rejected { category },
-            None => Outcome::Failed { category: None, evidence },
-        },
+        text.map(|text| answer.outcome_with(Some(text)))
     }
 }

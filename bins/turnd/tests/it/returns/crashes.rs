@@ -147,6 +147,20 @@ fn scenario_28_when_daemon_host_and_agent_die_in_the_turn_nothing_is_known() {
 }
 
 #[test]
+fn scenario_28_an_agent_that_is_killed_with_its_daemon_leaves_nobody_to_say_how_its_turn_ended_though_its_host_lives() {
+    let mut world = World::journaled(&["--linger-ms", "10000"]);
+    let session = world.session();
+    submit(&mut world, &session, "X", "slow 60000");
+    sent(&world, 1);
+    world.kill_all_but_hosts();
+    let over = ended(&mut world, "X");
+    assert_eq!(told(&over), "indeterminate daemon_lost yes", "{over}");
+    assert_eq!(over["detail"], "agent_gone");
+    assert!(world.transcript(&session).contains("channel_closed"), "its host has put that on record");
+    all_events(&mut world, 1);
+}
+
+#[test]
 fn scenarios_29_30_a_host_that_outlived_the_daemon_records_the_turn_and_is_waited_for() {
     let mut world = World::journaled(&["--linger-ms", "10000"]);
     let session = world.session();

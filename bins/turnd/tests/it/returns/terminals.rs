@@ -3,14 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{
-    all_events, body, cancel, ended, events, get, post, prompts, reached, sent, submit, submit_with, told, with, world,
+    all_events, body, cancel, ended, events, get, interrupts, post, prompts, reached, sent, submit, submit_with, told,
+    with, world,
 };
-use crate::world::{World, until};
-
-/// How often the agents were told to stop.
-fn interrupts(world: &World) -> usize {
-    world.journal().iter().filter(|line| line["heard"]["method"] == "session/cancel").count()
-}
+use crate::world::until;
 
 #[test]
 fn scenario_54_a_deadline_ends_a_request_that_nobody_asks_about_and_leaves_the_agent_alone() {
@@ -162,7 +158,9 @@ fn scenario_62_a_daemon_that_is_ended_ends_its_requests() {
     submit_with(&mut world, &two, &with(body("Y", "hello"), &json!({ "queue": true })));
     assert_eq!(world.terminate(), Some(0));
     world.start_again();
-    assert_eq!(told(&get(&mut world, "X")), "aborted daemon_shutdown yes");
+    let over = get(&mut world, "X");
+    assert_eq!(told(&over), "aborted daemon_shutdown yes");
+    assert!(over.get("late_evidence").is_none(), "that its own end was obeyed is no late outcome: {over}");
     assert_eq!(told(&get(&mut world, "Y")), "delivery_failed refused_before_dispatch no");
     all_events(&mut world, 2);
 }
@@ -179,6 +177,30 @@ fn another_clients_cancel_and_a_closed_session_abort_a_request() {
     assert_eq!(told(&ended(&mut world, "Y")), "aborted session_closed yes");
     let (status, again) = post(&mut world, &two, &body("Y", "deaf"));
     assert_eq!((status, &again["replayed"]), (200, &json!(true)), "whatever became of the session: {again}");
+    assert!(again.get("late_evidence").is_none(), "{again}");
+}
+
+#[test]
+fn a_turn_that_stops_because_its_session_is_closed_put_away_or_deleted_says_so_and_not_that_somebody_cancelled_it() {
+    let mut world = world();
+    for (id, path) in [("closed", None), ("archived", Some("/sessions/archive")), ("deleted", Some("/sessions/delete"))]
+    {
+        let session = world.session();
+        submit(&mut world, &session, id, "hang");
+        let (status, said) = match path {
+            None => world.call("DELETE", &format!("/session/{session}"), ""),
+            Some(path) => world.call("POST", path, &json!({ "sessionIds": [session] }).to_string()),
+        };
+        assert!(status == 204 || status == 200, "{said}");
+        let over = ended(&mut world, id);
+        assert_eq!(told(&over), "aborted session_closed yes", "{id}: {over}");
+        assert!(over.get("late_evidence").is_none(), "{id}: {over}");
+    }
+    let session = world.session();
+    submit(&mut world, &session, "cancelled", "deaf 300");
+    world.call("POST", &format!("/session/{session}/cancel"), "{}");
+    assert_eq!(world.call("DELETE", &format!("/session/{session}"), "").0, 204);
+    assert_eq!(told(&ended(&mut world, "cancelled")), "aborted turn_cancelled yes", "the cancel came first");
 }
 
 #[test]

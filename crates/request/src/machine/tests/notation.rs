@@ -145,6 +145,7 @@ pub(crate) fn input(word: &str) -> Input {
         "deadline" => Input::Deadline,
         "crash" => Input::Recovered(Recovered::Unsubmitted),
         "lost" => Input::Recovered(Recovered::DaemonLost(Loss::Interrupted)),
+        "agent gone" => Input::Recovered(Recovered::DaemonLost(Loss::AgentGone)),
         "store made anew" => Input::Recovered(Recovered::StoreRecovered),
         "deadline passed" => Input::Recovered(Recovered::DeadlinePassed { late: None }),
         "unattributable" => Input::Recovered(Recovered::Unattributable),

@@ -224,6 +224,9 @@ fn restart_recovery() {
          registered > dispatched > written > crash = indeterminate daemon_lost yes
          registered > dispatched > written > lost = indeterminate daemon_lost yes (turn_interrupted)
          registered > dispatched > written > bound > lost = indeterminate daemon_lost yes (turn_interrupted)
+         registered > dispatched > written > agent gone = indeterminate daemon_lost yes (agent_gone)
+         registered > dispatched > written > agent gone > agent gone = indeterminate daemon_lost yes (agent_gone)
+         registered > dispatched > written > cancel > agent gone = cancelled client_cancel yes + late agent_exit -
          registered > dispatched > written > staged end_turn \"hi\" = completed yes \"hi\"
          registered > dispatched > written > staged rejected = delivery_failed rejected_by_agent yes
          registered > dispatched > written > on record end_turn \"hi\" = completed yes \"hi\"

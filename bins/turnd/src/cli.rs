@@ -201,8 +201,11 @@ pub(crate) struct HostArgs {
     /// End the host that lingers over the session, if it is the one that the session's lock has named so, and nothing else
     #[arg(long, value_name = "OWNER", conflicts_with_all = ["exec", "sweep"], value_parser = owner)]
     pub(crate) dismiss: Option<transcript::Owner>,
+    /// Have the host that lingers over the session cancel its turn, if it is the one that the session's lock has named so, and nothing else
+    #[arg(long, value_name = "OWNER", conflicts_with_all = ["exec", "sweep", "dismiss"], value_parser = owner)]
+    pub(crate) interrupt: Option<transcript::Owner>,
     /// The session's id
-    #[arg(long, required_unless_present_any = ["exec", "sweep", "dismiss"])]
+    #[arg(long, required_unless_present_any = ["exec", "sweep", "dismiss", "interrupt"])]
     pub(crate) session: Option<String>,
     /// Who writes the transcript
     #[arg(long, value_enum, default_value = "recorded")]
@@ -211,7 +214,7 @@ pub(crate) struct HostArgs {
     #[arg(long, required_unless_present = "exec")]
     pub(crate) transcript: Option<PathBuf>,
     /// The folder the agent works in
-    #[arg(long, required_unless_present_any = ["exec", "sweep", "dismiss"])]
+    #[arg(long, required_unless_present_any = ["exec", "sweep", "dismiss", "interrupt"])]
     pub(crate) workspace: Option<PathBuf>,
     /// How long a running turn may go on after the daemon was killed
     #[arg(long, default_value_t = 600_000)]
@@ -226,7 +229,7 @@ pub(crate) struct HostArgs {
     #[arg(long, value_enum, default_value = "process")]
     pub(crate) durability: Durability,
     /// The agent's command line
-    #[arg(last = true, required_unless_present_any = ["sweep", "dismiss"])]
+    #[arg(last = true, required_unless_present_any = ["sweep", "dismiss", "interrupt"])]
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 

@@ -38,7 +38,7 @@ mod tree;
 mod turn;
 mod wire;
 
-pub use dismiss::dismiss;
+pub use dismiss::{dismiss, interrupt};
 pub use file_limit::survive_file_limits;
 pub use launch::{SESSION_FILE_MARK, exec};
 pub use leftovers::sweep;

@@ -93,6 +93,8 @@ pub(crate) enum Input {
     LingerExpired,
     /// Somebody told the host to end.
     Terminated,
+    /// Somebody wants the turn to stop that the host stays for.
+    Interrupted,
 }
 
 /// What the shell has to do.
@@ -320,6 +322,7 @@ impl Machine {
             Input::AgentGone(exit) => self.agent_gone(at_ms, &exit),
             Input::LingerExpired => self.linger_expired(at_ms),
             Input::Terminated => self.terminated(at_ms),
+            Input::Interrupted => self.interrupted(at_ms),
         }
         std::mem::take(&mut self.effects)
     }

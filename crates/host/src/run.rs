@@ -45,6 +45,7 @@ where
         terminate: signal(SignalKind::terminate())?,
         interrupt: signal(SignalKind::interrupt())?,
         _hangup: signal(SignalKind::hangup())?,
+        stop_turn: signal(SignalKind::user_defined1())?,
     };
     let mut daemon = Incoming::new("daemon", Some(stdin));
     let begun = match start(&options, &mut daemon).await {

@@ -66,6 +66,8 @@ pub(crate) struct Signals {
     pub(crate) interrupt: Signal,
     /// Taken, and nothing comes of it. The kernel sends it to a host that is stopped when its daemon dies, and a host outlives its daemon.
     pub(crate) _hangup: Signal,
+    /// The one that is sent by [`crate::interrupt`].
+    pub(crate) stop_turn: Signal,
 }
 
 /// Everything the loop waits for.
@@ -79,6 +81,7 @@ enum Event {
     ToDaemon(io::Result<()>),
     ChildEnded,
     Told,
+    Interrupted,
     Time(Timer),
 }
 
@@ -108,6 +111,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
             _ = self.signals.child.recv() => Event::ChildEnded,
             _ = self.signals.terminate.recv() => Event::Told,
             _ = self.signals.interrupt.recv() => Event::Told,
+            _ = self.signals.stop_turn.recv() => Event::Interrupted,
             timer = self.timers.next() => Event::Time(timer),
         }
     }
@@ -135,6 +139,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
             Event::ToDaemon(Err(_)) => self.daemon_gone(),
             Event::ChildEnded => self.child_ended(),
             Event::Told => self.tell(Input::Terminated),
+            Event::Interrupted => self.tell(Input::Interrupted),
             Event::Time(timer) => self.on_time(timer),
         }
     }

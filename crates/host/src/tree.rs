@@ -138,23 +138,23 @@ fn is_marked(pid: i32, mark: &[u8]) -> bool {
     environment.split(|byte| *byte == 0).any(|variable| variable == mark)
 }
 
-/// Sends SIGTERM to the host that `owner` names, if it is one: see [`crate::dismiss`].
+/// Sends a signal to the host that `owner` names, if it is one: see [`crate::dismiss`].
 #[cfg(target_os = "linux")]
-pub(crate) fn terminate_host(owner: &transcript::Owner, lock: &Path) -> io::Result<()> {
+pub(crate) fn signal_host(owner: &transcript::Owner, lock: &Path, signal: Signal) -> io::Result<()> {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
     let unproven = || io::Error::other("the holder of the session's lock is not provably a host");
     let raw = i32::try_from(owner.pid).map_err(|_| unproven())?;
     let pid = Pid::from_raw(raw).ok_or_else(unproven)?;
     let handle = pidfd_open(pid, PidfdFlags::empty())?;
     let is_named = owner.start_ticks.is_some() && look_at(raw).map(|now| now.start_ticks) == owner.start_ticks;
-    if is_named && has_open(raw, lock) && was_started_as_host(raw) {
-        return Ok(pidfd_send_signal(handle, Signal::TERM)?);
+    if is_named && has_open(raw, lock) && was_started_as_host(raw) && catches(raw, signal) {
+        return Ok(pidfd_send_signal(handle, signal)?);
     }
     Err(unproven())
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn terminate_host(_owner: &transcript::Owner, _lock: &Path) -> io::Result<()> {
+pub(crate) fn signal_host(_owner: &transcript::Owner, _lock: &Path, _signal: Signal) -> io::Result<()> {
     Err(io::Error::other("this system does not show whose the session's lock is"))
 }
 
@@ -173,6 +173,14 @@ fn has_open(pid: i32, file: &Path) -> bool {
 fn was_started_as_host(pid: i32) -> bool {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.split(|byte| *byte == 0).nth(1) == Some(b"host")
+}
+
+/// Whether a process has a use of its own for a signal: an older host that has none would die of it and leave its agent behind.
+#[cfg(target_os = "linux")]
+fn catches(pid: i32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());
+    caught.is_some_and(|caught| caught >> (signal.as_raw() - 1) & 1 == 1)
 }
 
 #[cfg(target_os = "linux")]

@@ -400,6 +400,11 @@ pub(crate) fn permission_cancelled(id: &RequestId) -> Bytes {
     compose::response_raw(id, r#"{"outcome":{"outcome":"cancelled"}}"#)
 }
 
+/// The cancel of what runs in a session of the agent.
+pub(crate) fn cancel(agent_session: &str) -> Bytes {
+    compose::notification(SESSION_CANCEL, &serde_json::json!({ "sessionId": agent_session }))
+}
+
 /// The answer to any other request that nobody can answer.
 pub(crate) fn not_served(id: &RequestId, message: &str) -> Bytes {
     compose::error_response(id, &RpcError::new(acp::rpc_error::METHOD_NOT_FOUND, message))

@@ -73,6 +73,11 @@ pub trait HostStarter: Send + Sync + 'static {
     fn dismiss(&self, _transcript: &Path, _owner: &Owner) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(std::future::ready(()))
     }
+
+    /// Has the host that lingers over the session of a transcript cancel its turn, if the session's lock proves that its owner is one.
+    fn interrupt(&self, _transcript: &Path, _owner: &Owner) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// Starts `<launcher> host …` as a process of its own group, which outlives us.
@@ -104,20 +109,11 @@ impl HostStarter for ProcessStarter {
     }
 
     fn dismiss(&self, transcript: &Path, owner: &Owner) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        // This goes on when we do not, and by then another host may have the session: it is told whom we mean.
-        let owner = serde_json::to_string(owner).unwrap_or_default();
-        let mut command = self.bare();
-        command.args(["host", "--dismiss", &owner, "--transcript"]).arg(transcript);
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        Box::pin(async move {
-            match command.status().await {
-                Ok(status) if status.success() => {}
-                Ok(status) => {
-                    tracing::warn!(%status, "a session's lock is held by what is no host of ours, or does not end")
-                }
-                Err(error) => tracing::warn!(%error, "a lingering host cannot be ended"),
-            }
-        })
+        self.order("--dismiss", transcript, owner)
+    }
+
+    fn interrupt(&self, transcript: &Path, owner: &Owner) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        self.order("--interrupt", transcript, owner)
     }
 }
 
@@ -126,6 +122,24 @@ impl ProcessStarter {
         let mut command = self.bare();
         command.args(arguments(order)).stdin(Stdio::piped()).stdout(Stdio::piped());
         command
+    }
+
+    /// Has another host tell the one that lingers over a session something. Only hosts touch processes.
+    fn order(&self, what: &str, transcript: &Path, owner: &Owner) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        // This goes on when we do not, and by then another host may have the session: it is told whom we mean.
+        let owner = serde_json::to_string(owner).unwrap_or_default();
+        let mut command = self.bare();
+        command.args(["host", what, &owner, "--transcript"]).arg(transcript);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Box::pin(async move {
+            match command.status().await {
+                Ok(status) if status.success() => {}
+                Ok(status) => {
+                    tracing::warn!(%status, "a session's lock is held by what is no host of ours, or does not end")
+                }
+                Err(error) => tracing::warn!(%error, "a lingering host cannot be told anything"),
+            }
+        })
     }
 
     /// A host that ends what another one of the same session left behind, and then itself. Only hosts touch processes.

@@ -347,6 +347,9 @@ pub const RETURNS_PAGE_EVENTS: usize = 100;
 /// Between two looks at the lock of a session whose requests are to be decided, in milliseconds.
 pub const RECOVERY_LOOK_MS: u64 = 50;
 
+/// Between two looks at a turn of an earlier life whose request has ended, in milliseconds: nobody waits for what it comes to.
+pub const AFTERWARDS_LOOK_MS: u64 = 500;
+
 /// How much longer than a host may linger its session's lock is waited for before nothing more is expected, in milliseconds (return
 /// requests, section 2.7).
 pub const RECOVERY_WAIT_MS: u64 = 60_000;

@@ -4,6 +4,7 @@
 //! prompt admitted), `witness.rs` (what the bridge tells of the prompt, and what waits for the disk), `tracked.rs` (what is known beside
 //! the rows), `deadline.rs`, `recovery.rs` (what is said after a crash, with `evidence.rs`), `stream.rs` (what consumers read).
 
+mod afterwards;
 mod callers;
 mod deadline;
 mod evidence;

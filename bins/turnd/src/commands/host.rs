@@ -19,6 +19,10 @@ pub(crate) async fn run(args: HostArgs) -> std::io::Result<()> {
         let transcript = args.transcript.ok_or_else(|| std::io::Error::other("--transcript is needed"))?;
         return host::dismiss(&transcript, &owner).await;
     }
+    if let Some(owner) = args.interrupt {
+        let transcript = args.transcript.ok_or_else(|| std::io::Error::other("--transcript is needed"))?;
+        return host::interrupt(&transcript, &owner);
+    }
     let (Some(session_id), Some(transcript_path), Some(workspace)) = (args.session, args.transcript, args.workspace)
     else {
         return Err(std::io::Error::other("--session, --transcript and --workspace are needed"));

@@ -94,6 +94,20 @@ impl Machine {
         self.over();
     }
 
+    /// Somebody wants the turn to stop that the host stays for without its daemon: the agent is told to cancel it, once, and has the rest of the
+    /// linger to obey. Where a daemon is there, only that says what stops.
+    pub(super) fn interrupted(&mut self, at_ms: u64) {
+        if self.phase != Phase::Lingering {
+            return;
+        }
+        let (Some(running), Some(session)) = (&mut self.running, &self.agent_session) else { return };
+        if running.cancelled_at.is_none() {
+            running.cancelled_at = Some(at_ms);
+            let line = wire::cancel(session);
+            self.tell_agent(line);
+        }
+    }
+
     /// Nobody can answer the agent any more, or take an answer of it. A running turn may still settle, so that its
     /// outcome is known to whoever comes next; there is nothing else to stay for.
     pub(super) fn daemon_gone(&mut self, at_ms: u64) {

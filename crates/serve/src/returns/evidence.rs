@@ -119,6 +119,12 @@ fn loss(why: NoCertainty) -> Loss {
     }
 }
 
+/// Whether a transcript shows the request's own turn as the last one, and without an end.
+pub(crate) fn is_open(found: &TranscriptFound) -> bool {
+    let TranscriptFound::Behind(seen) = found else { return false };
+    matches!(seen.as_slice(), [Seen::User { prompt_id: Some(_), prompt: PromptSeen::Same, .. }])
+}
+
 /// What a ledger says of a prompt. One that cannot be read says nothing.
 pub(crate) fn in_ledger(ledger: &Ledger, prompt_id: &str) -> LedgerFound {
     let reading = match ledger.read() {

@@ -2,8 +2,8 @@
 //! 2.7). A host that outlived its daemon lets its turn settle and records it (design, section 7): it is waited for by the session's lock,
 //! and no transcript is taken for final before that is free.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use request::recovery::{
@@ -18,6 +18,7 @@ use transcript::{LockError, SessionLock};
 use crate::clock::now_ms;
 use crate::limits::{DEADLINE_GRACE_MS, RECOVERY_LOOK_MS, RECOVERY_WAIT_MS};
 use crate::returns::{Returns, asked, evidence};
+use crate::sync::lock;
 use crate::tasks::blocking;
 use crate::workspace::Workspace;
 
@@ -28,6 +29,8 @@ const LOST: &str = "daemon_lost";
 #[derive(Default)]
 pub(crate) struct Recovering {
     open: watch::Sender<Option<HashMap<RequestId, String>>>,
+    /// Those whose callers want the agent's turn to stop too.
+    interrupts: Mutex<HashSet<RequestId>>,
 }
 
 impl Recovering {
@@ -40,6 +43,11 @@ impl Recovering {
     /// Waits until it is known what had not ended.
     pub(super) async fn begun(&self) {
         self.wait_for(|_| true).await;
+    }
+
+    /// Whether the caller of a request wants its turn to stop.
+    pub(super) fn take_interrupt(&self, request_id: &RequestId) -> bool {
+        lock(&self.interrupts).remove(request_id)
     }
 
     fn done(&self, request_id: &RequestId) {
@@ -68,6 +76,13 @@ impl Recovering {
 }
 
 impl Returns {
+    /// Notes that the caller of a request, which waits for its recovery, wants its turn to stop with it.
+    pub(crate) fn want_interrupt(&self, request_id: &RequestId) {
+        if self.is_recovering(request_id) {
+            lock(&self.recovering.interrupts).insert(request_id.clone());
+        }
+    }
+
     /// Whether a request waits for its recovery.
     pub(crate) fn is_recovering(&self, request_id: &RequestId) -> bool {
         self.recovering.has(request_id)
@@ -136,38 +151,33 @@ impl Returns {
 
     async fn recover_session(self: Arc<Self>, store: Arc<Store>, requests: Vec<Request>, begun: Instant) {
         for request in requests {
-            let found = match self.workspace_of(&store, &request).await {
-                Some(workspace) => self.look(workspace, &request, begun).await,
-                None => nothing(Loss::Missing),
+            let Some(workspace) = self.workspace_of(&store, &request).await else {
+                self.decide(&store, &request, &nothing(Loss::Missing)).await;
+                continue;
             };
-            self.decide(&store, &request, &found).await;
+            let until = begun + patience(&workspace);
+            let found = self.look(&workspace, &request, until).await;
+            let decided = self.decide(&store, &request, &found).await;
+            if found.transcript == TranscriptFound::Lost(Loss::StillWritten)
+                && let Some(decided) = decided
+            {
+                self.follow_up(workspace, request, &decided, until);
+            }
         }
     }
 
     /// Looks into transcript and ledger once nobody writes them any more.
-    async fn look(&self, workspace: Arc<Workspace>, request: &Request, begun: Instant) -> Found {
-        let session = request.registration.session_id.clone();
-        let patience = Duration::from_millis(workspace.options.linger_ms.saturating_add(RECOVERY_WAIT_MS));
-        let until = latest(request, begun + patience, now_ms());
+    async fn look(&self, workspace: &Arc<Workspace>, request: &Request, until: Instant) -> Found {
+        let session = &request.registration.session_id;
+        let until = latest(request, until, now_ms());
         let is_free = tokio::select! {
-            is_free = is_free(&workspace, &session, until) => is_free,
+            is_free = is_free(workspace, session, until) => is_free,
             () = self.has_ended(request.id()) => false,
         };
         if !is_free {
             return nothing(Loss::StillWritten);
         }
-        let request = request.clone();
-        let looked = blocking(move || {
-            let layout = &workspace.layout;
-            let active = layout.transcript(&session);
-            let path = if active.exists() { active } else { layout.archived_transcript(&session) };
-            Found {
-                stage: None,
-                ledger: evidence::in_ledger(&workspace.sink.ledger(&session), &request.registration.prompt_id),
-                transcript: evidence::in_transcript(&path, &request),
-            }
-        });
-        looked.await.unwrap_or_else(|| nothing(Loss::Unreadable))
+        found(workspace, request).await
     }
 
     /// Resolves when a request has ended otherwise, as by a cancel.
@@ -184,18 +194,20 @@ impl Returns {
         }
     }
 
-    /// Writes the decision. Each is its own step, so that whoever dies in between comes to the same one.
-    async fn decide(&self, store: &Arc<Store>, request: &Request, found: &Found) {
+    /// Writes the decision, and says how the request stands then. Each is its own step, so that whoever dies in between comes to the same one.
+    async fn decide(&self, store: &Arc<Store>, request: &Request, found: &Found) -> Option<Request> {
         let id = request.id().clone();
+        let mut decided = None;
         match recover(request, found, now_ms()) {
             Verdict::Decided(recovered) => {
                 let input = Input::Recovered(recovered);
                 match asked(|reply| store.apply(id.clone(), input, now_ms(), reply)).await {
                     // What was answered is for its owner's eyes, and not for a log.
                     Ok(applied) => {
-                        let (state, code) = (applied.request.state.as_str(), applied.request.code);
+                        let (state, code) = (applied.request.state.as_str(), &applied.request.code);
                         let code = code.as_ref().map(request::Code::as_str);
                         tracing::info!(request = %id, state, code, "a return request of an earlier life is decided");
+                        decided = Some(applied.request);
                     }
                     Err(error) => tracing::error!(request = %id, %error, "a decision is not on record"),
                 }
@@ -203,6 +215,7 @@ impl Returns {
             Verdict::Wait | Verdict::Nothing => {}
         }
         self.recovering.done(&id);
+        decided
     }
 
     /// The workspace of a request: that of its agent's process, or the one where its session's files lie.
@@ -253,6 +266,27 @@ fn latest(request: &Request, patience: Instant, now_ms: u64) -> Instant {
     let Some(deadline_ms) = request.registration.deadline_at else { return patience };
     let left_ms = deadline_ms.saturating_sub(now_ms).saturating_add(DEADLINE_GRACE_MS);
     Instant::now().checked_add(Duration::from_millis(left_ms)).map_or(patience, |deadline| deadline.min(patience))
+}
+
+/// How long a host of an earlier life is waited for at all.
+fn patience(workspace: &Workspace) -> Duration {
+    Duration::from_millis(workspace.options.linger_ms.saturating_add(RECOVERY_WAIT_MS))
+}
+
+/// What transcript and ledger say of a request now.
+pub(super) async fn found(workspace: &Arc<Workspace>, request: &Request) -> Found {
+    let (workspace, request) = (Arc::clone(workspace), request.clone());
+    let looked = blocking(move || {
+        let (layout, registration) = (&workspace.layout, &request.registration);
+        let active = layout.transcript(&registration.session_id);
+        let path = if active.exists() { active } else { layout.archived_transcript(&registration.session_id) };
+        Found {
+            stage: None,
+            ledger: evidence::in_ledger(&workspace.sink.ledger(&registration.session_id), &registration.prompt_id),
+            transcript: evidence::in_transcript(&path, &request),
+        }
+    });
+    looked.await.unwrap_or_else(|| nothing(Loss::Unreadable))
 }
 
 /// Nothing but the reason why.

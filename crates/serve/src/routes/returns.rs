@@ -133,8 +133,11 @@ impl Returns {
     /// Ends a request as cancelled, unless it has ended. What waits in a queue goes; what runs goes on, unless it is to be interrupted.
     async fn cancel(self: &Arc<Self>, request_id: &RequestId, interrupt: bool) -> Result<(), Refusal> {
         let Some(entry) = self.tracked.of_request(request_id) else {
-            // Its prompt is an earlier life's, and over: nothing of it is with any agent of ours.
+            // Its prompt is an earlier life's: nothing of it is with any agent of ours, but a host of that life may be at it.
             let store = self.store()?;
+            if interrupt {
+                self.want_interrupt(request_id);
+            }
             let applied = asked(|reply| store.apply(request_id.clone(), Input::Cancel, now_ms(), reply)).await;
             return applied.map(drop).map_err(|error| not_cancelled(request_id, &error));
         };

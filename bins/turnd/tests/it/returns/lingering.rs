@@ -1,9 +1,9 @@
 //! Requests whose daemon was killed and whose host goes on, and what is said of an id while the store cannot take requests.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{body, cancel, ended, post, reached, sent, submit, submit_with, told, with};
-use crate::world::World;
+use super::{all_events, body, cancel, ended, get, interrupts, post, reached, sent, submit, submit_with, told, with};
+use crate::world::{World, until};
 
 #[test]
 fn a_deadline_fires_though_the_host_of_an_earlier_life_is_still_at_the_turn() {
@@ -32,6 +32,66 @@ fn a_cancel_ends_what_waits_for_the_host_of_an_earlier_life_and_its_session_wait
     let (status, refusal) = world.call("POST", &path, "");
     assert_eq!((status, &refusal["code"]), (409, &json!("session_writer_conflict")), "the host has it still");
     assert!(refusal["pid"].is_u64(), "{refusal}");
+}
+
+/// The receipt once it shows what the turn came to behind the end of its request.
+fn with_late_outcome(world: &mut World, id: &str) -> Value {
+    until("the late outcome is known", || {
+        let receipt = get(world, id);
+        receipt.get("late_outcome").is_some().then_some(receipt)
+    })
+}
+
+/// State and code of a late outcome.
+fn late(receipt: &Value) -> String {
+    let outcome = &receipt["late_outcome"];
+    format!("{} {}", outcome["state"].as_str().unwrap(), outcome["code"].as_str().unwrap_or("-"))
+}
+
+#[test]
+fn an_interrupt_reaches_the_agent_of_an_earlier_life_once_and_what_it_comes_to_is_shown_beside_the_end() {
+    let mut world = World::journaled(&["--linger-ms", "60000"]);
+    let session = world.session();
+    let prompt = submit(&mut world, &session, "X", "hang")["prompt_id"].as_str().unwrap().to_owned();
+    sent(&world, 1);
+    world.kill_daemon();
+    let first = cancel(&mut world, "X", &json!({ "interrupt": true }));
+    assert_eq!(told(&first), "cancelled client_cancel yes");
+    assert_eq!(cancel(&mut world, "X", &json!({ "interrupt": true }))["terminal"], first["terminal"]);
+    let over = with_late_outcome(&mut world, "X");
+    assert_eq!((told(&over).as_str(), late(&over).as_str()), ("cancelled client_cancel yes", "aborted turn_cancelled"));
+    assert_eq!(interrupts(&world), 1);
+    world.load(&session);
+    assert_eq!(world.get(&format!("/session/{session}/turns/{prompt}"))["state"], "cancelled");
+    submit(&mut world, &session, "Y", "hello");
+    assert_eq!(ended(&mut world, "Y")["state"], "completed", "the session goes on");
+    all_events(&mut world, 2);
+    sent(&world, 2);
+}
+
+#[test]
+fn what_a_turn_of_an_earlier_life_comes_to_behind_a_cancel_or_a_deadline_is_shown_beside_the_end() {
+    let mut world = World::journaled(&["--linger-ms", "60000"]);
+    let (one, two, three) = (world.session(), world.session(), world.session());
+    submit(&mut world, &one, "X", "slow 3000");
+    submit_with(&mut world, &two, &with(body("Y", "slow 4000"), &json!({ "timeoutMs": 1_000 })));
+    let stopping = json!({ "timeoutMs": 1_000, "cancelOnTimeout": true });
+    submit_with(&mut world, &three, &with(body("Z", "hang"), &stopping));
+    sent(&world, 3);
+    world.kill_daemon();
+    cancel(&mut world, "X", &json!({}));
+    // Somebody who opens the session in the meantime waits for its host, and changes nothing of that.
+    world.load(&one);
+    for (id, end, outcome) in [
+        ("X", "cancelled client_cancel yes", "completed -"),
+        ("Y", "timed_out deadline yes", "completed -"),
+        ("Z", "timed_out deadline yes", "aborted turn_cancelled"),
+    ] {
+        let over = with_late_outcome(&mut world, id);
+        assert_eq!((told(&over).as_str(), late(&over).as_str()), (end, outcome), "{over}");
+    }
+    assert_eq!(interrupts(&world), 1, "only the one whose deadline was to cancel it");
+    all_events(&mut world, 3);
 }
 
 #[test]

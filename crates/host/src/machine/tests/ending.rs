@@ -68,6 +68,23 @@ fn without_a_daemon_a_turn_may_settle_and_nothing_else_is_waited_for() {
 }
 
 #[test]
+fn an_interrupt_cancels_the_turn_that_a_host_stays_for_once_and_none_of_a_daemons() {
+    let mut world = World::ready();
+    world.prompt(2);
+    assert_eq!(world.shown(Input::Interrupted), "", "its daemon is there");
+    world.shown(Input::DaemonGone);
+    assert_eq!(world.shown(Input::Interrupted), "agent< session/cancel");
+    assert_eq!(world.shown(Input::Interrupted), "", "it hears it once");
+    let settled = world.agent(r#"{"id":2,"result":{"stopReason":"end_turn"}}"#);
+    assert_eq!(settled, "write R=cancelled(); end");
+    let mut deaf = World::ready();
+    deaf.prompt(2);
+    deaf.shown(Input::DaemonGone);
+    deaf.shown(Input::Interrupted);
+    assert_eq!(deaf.shown(Input::LingerExpired), "write R=cancelled(); end");
+}
+
+#[test]
 fn without_a_daemon_the_agents_questions_are_answered_by_nobody() {
     let mut world = World::ready();
     world.prompt(2);

@@ -109,11 +109,11 @@ impl HostStarter for ProcessStarter {
     }
 
     fn dismiss(&self, transcript: &Path, owner: &Owner) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        self.order("--dismiss", transcript, owner)
+        self.tell("--dismiss", transcript, owner)
     }
 
     fn interrupt(&self, transcript: &Path, owner: &Owner) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        self.order("--interrupt", transcript, owner)
+        self.tell("--interrupt", transcript, owner)
     }
 }
 
@@ -125,7 +125,7 @@ impl ProcessStarter {
     }
 
     /// Has another host tell the one that lingers over a session something. Only hosts touch processes.
-    fn order(&self, what: &str, transcript: &Path, owner: &Owner) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn tell(&self, what: &str, transcript: &Path, owner: &Owner) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         // This goes on when we do not, and by then another host may have the session: it is told whom we mean.
         let owner = serde_json::to_string(owner).unwrap_or_default();
         let mut command = self.bare();

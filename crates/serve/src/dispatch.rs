@@ -129,8 +129,10 @@ where
     let workspace = whereabouts::workspace(daemon, &matched, &fields).await?;
     let call = Call { daemon, workspace, head, fields, matched };
     if is_about_returns(call.matched.route) {
-        understood::check(&call)?;
         daemon.returns.opened().await;
+        if let Err(refusal) = understood::check(&call) {
+            return Err(daemon.returns.malformed(&call, refusal).await);
+        }
     }
     match call.matched.route {
         Route::Health => Ok(routes::health::get(&call)),

@@ -15,14 +15,17 @@ use request::{
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
+use crate::body::text;
 use crate::clock::now_ms;
 use crate::content::Content;
+use crate::dispatch::Call;
 use crate::identity::fresh_uuid;
 use crate::limits::{RETURNS_MAX, RETURNS_SESSION_MAX, STAGE_WAIT_MS, SUBMIT_WAIT_MS};
 use crate::refusal::Refusal;
 use crate::returns::callers::Foremost;
 use crate::returns::tracked::{Entry, Standing};
 use crate::returns::{RECORD_HASH, Returns, asked, evidence, refusal};
+use crate::router::Route;
 use crate::workspace::Workspace;
 use crate::{admission, dispatch};
 
@@ -85,12 +88,30 @@ impl Returns {
         let Some(request_id) = named.filter(|_| !says && refusal::is_of_store(&refusal)) else {
             return refusal::unsent(refusal);
         };
-        match self.known(&request_id).await {
+        self.told_of(&request_id, refusal).await
+    }
+
+    /// A refusal with what is on record of an id.
+    async fn told_of(&self, request_id: &RequestId, refusal: Refusal) -> Refusal {
+        match self.known(request_id).await {
             Ok(None) => refusal::unsent(refusal),
             Ok(Some(Known::Request(request))) => refusal::stored(refusal, &request),
             Ok(Some(Known::Tombstone(_))) | Err(_) => {
                 refusal.with(refusal::INPUT_WRITTEN, InputWritten::Maybe.as_str())
             }
+        }
+    }
+
+    /// The refusal of what cannot be understood. Of a submission it says also whether the id that it names was sent before, in words that
+    /// could be.
+    pub(crate) async fn malformed(&self, call: &Call<'_>, refusal: Refusal) -> Refusal {
+        if call.matched.route != Route::SubmitReturn {
+            return refusal;
+        }
+        let named = text(&call.fields, "requestId").ok().flatten().and_then(|id| RequestId::parse(&id).ok());
+        match named {
+            Some(request_id) => self.told_of(&request_id, refusal).await,
+            None => refusal::unsent(refusal),
         }
     }
 

@@ -31,8 +31,11 @@ const PATH_WORDS: [&str; 4] = ["events", "stream", "consumers", "webhooks"];
 
 /// `POST /session/:id/return-requests`.
 pub(crate) async fn submit(call: &Call<'_>) -> Result<Reply, Refusal> {
-    let submission = submission(call).map_err(refusal::unsent)?;
     let returns = &call.daemon.returns;
+    let submission = match submission(call) {
+        Ok(submission) => submission,
+        Err(refusal) => return Err(returns.malformed(call, refusal).await),
+    };
     match returns.submit(submission).await? {
         Submitted::New(request_id) => receipt(returns, StatusCode::ACCEPTED, request_id, false).await,
         Submitted::Replayed(request_id) => receipt(returns, StatusCode::OK, request_id, true).await,

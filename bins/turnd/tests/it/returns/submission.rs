@@ -142,6 +142,10 @@ fn what_a_caller_says_that_means_nothing_here_is_refused_and_not_passed_over() {
         let (status, refusal) = world.call(method, path, sent);
         assert_eq!((status, &refusal["code"]), (400, &json!(code)), "{method} {path}: {refusal}");
     }
+    let again = with(body("X", "hang"), &json!({ "promptId": "p" }));
+    let (status, refusal) = post(&mut world, &session, &again);
+    assert_eq!((status, &refusal["code"]), (400, &json!("unknown_field")), "{refusal}");
+    assert_eq!((&refusal["input_written"], &refusal["state"]), (&json!("yes"), &json!("submitted")), "the id was sent");
     assert_eq!(get(&mut world, "X")["reply_pending"], true, "nothing of that was done");
     sent(&world, 1);
 }

@@ -130,9 +130,7 @@ where
     let call = Call { daemon, workspace, head, fields, matched };
     if is_about_returns(call.matched.route) {
         daemon.returns.opened().await;
-        if let Err(refusal) = understood::check(&call) {
-            return Err(daemon.returns.malformed(&call, refusal).await);
-        }
+        understood::check(&call).await?;
     }
     match call.matched.route {
         Route::Health => Ok(routes::health::get(&call)),

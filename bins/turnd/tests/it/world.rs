@@ -181,6 +181,12 @@ impl World {
 
     /// Kills daemon, hosts and agents with signal 9, the daemon first, and starts another daemon on the same store.
     pub(crate) fn kill_everything(&mut self) {
+        self.end_everything();
+        self.restart();
+    }
+
+    /// Kills daemon, hosts and agents with signal 9, the daemon first.
+    pub(crate) fn end_everything(&mut self) {
         let family = self.family();
         self.kill(family);
     }
@@ -193,6 +199,7 @@ impl World {
         };
         let doomed = self.family().into_iter().filter(|pid| !is_host(pid)).collect();
         self.kill(doomed);
+        self.restart();
     }
 
     fn kill(&mut self, family: BTreeSet<u32>) {
@@ -202,7 +209,6 @@ impl World {
         Command::new("sh").args(["-c", &script]).stderr(std::process::Stdio::null()).status().unwrap();
         self.daemon.child.wait().unwrap();
         self.until_dead(&family);
-        self.restart();
     }
 
     /// Kills the host of one session with signal 9, and nothing else.

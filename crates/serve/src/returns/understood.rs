@@ -55,7 +55,14 @@ pub(crate) const fn is_about_returns(route: Route) -> bool {
 /// # Errors
 /// 400 `unknown_field`, `unknown_parameter`, `repeated_parameter` or `idempotency_key_not_taken`; 415 `json_required` for a body that is not
 /// declared as JSON, of which nothing would be read.
-pub(crate) fn check(call: &Call<'_>) -> Result<(), Refusal> {
+pub(crate) async fn check(call: &Call<'_>) -> Result<(), Refusal> {
+    match is_understood(call) {
+        Ok(()) => Ok(()),
+        Err(refusal) => Err(call.daemon.returns.malformed(call, refusal).await),
+    }
+}
+
+fn is_understood(call: &Call<'_>) -> Result<(), Refusal> {
     let Some(Words { fields, parameters }) = words(call.matched.route) else { return Ok(()) };
     if call.matched.route == Route::SubmitReturn && call.head.headers.contains_key(IDEMPOTENCY_KEY) {
         let message = "A return request is named by `requestId` in the body, and `Idempotency-Key` has no meaning here";

@@ -127,10 +127,11 @@ fn of_several_at_once_nobody_is_promised_a_request_that_another_ones_refusal_tak
 fn scenario_09_what_was_refused_leaves_the_id_free() {
     let mut world = world();
     let session = world.session();
-    let running = world.prompt(&session, "slow 300");
+    let running = world.prompt(&session, "hang");
     let (status, refusal) = post(&mut world, &session, &body("X", "hello"));
     assert_eq!((status, &refusal["code"]), (409, &json!("busy")), "{refusal}");
     assert_eq!(world.call("GET", "/return-requests/X", "").0, 404);
+    world.call("POST", &format!("/session/{session}/cancel"), "{}");
     world.settle(&session, &running);
     submit(&mut world, &session, "X", "hello");
     assert_eq!(ended(&mut world, "X")["state"], "completed");

@@ -21,9 +21,8 @@ const GONE: &str = "delivery_failed agent_exited no";
 /// The agent is gone, and its host did not say how much of the prompt it had.
 const UNTOLD: &str = "indeterminate agent_exited maybe";
 const EXITED: &str = "indeterminate agent_exited yes";
+/// Also where a host that lives has put on record that its agent is gone.
 const LOST: &str = "indeterminate daemon_lost yes";
-/// The host has recorded that its agent is gone.
-const FAILED: &str = "aborted turn_error yes";
 const DONE: &str = "completed - yes";
 /// What a daemon that lives may say of a prompt that it has not sent: that depends on when it notices that the other end is gone.
 const TURNED_AWAY: &[&str] = &[FREE, GONE, UNWRITTEN, UNTOLD];
@@ -160,10 +159,10 @@ fn scenario_26_behind_the_line_and_before_its_mark_whoever_is_killed_it_is_never
 fn scenarios_27_28_29_in_the_turn_the_end_is_what_a_host_that_lives_has_recorded() {
     let exited: &[&str] = &[EXITED];
     let points = ["host:told", "after:written", "after:bound"];
-    hold(&points, [&[DONE], exited, exited, &[LOST], &[FAILED], exited, &[LOST]]);
+    hold(&points, [&[DONE], exited, exited, &[LOST], &[LOST], exited, &[LOST]]);
     // The mark that it was sent may be in the commit that does not come.
     let lost: &[&str] = &[LOST, UNKNOWN];
-    hold(&["before:bound"], [&[DONE, UNKNOWN], exited, exited, lost, &[FAILED, UNKNOWN], exited, lost]);
+    hold(&["before:bound"], [&[DONE, UNKNOWN], exited, exited, lost, lost, exited, lost]);
 }
 
 #[test]

@@ -55,8 +55,7 @@ impl Live {
                 let Settling { terminal, input_written, text, strayed, heard, stopped_by, incarnation } =
                     settling(told, incarnation);
                 let cause = *cause;
-                let ended =
-                    Ended { cause, terminal, input_written, text, strayed, heard, stopped_by, incarnation };
+                let ended = Ended { cause, terminal, input_written, text, strayed, heard, stopped_by, incarnation };
                 witness.ended(&self.id, prompt_id, ended);
             }
             Word::Late(told) => witness.late(&self.id, prompt_id, settling(told, incarnation)),

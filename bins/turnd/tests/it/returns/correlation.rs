@@ -65,7 +65,7 @@ fn scenario_53_pieces_of_a_released_turn_never_get_into_the_answer_to_a_request(
     for (id, is_before) in [("before", true), ("behind", false)] {
         let session = world.session();
         // It goes on to speak long after its caller was let go.
-        let released = json!({ "prompt": [{ "type": "text", "text": "deaf 3000" }], "deadlineMs": 200 }).to_string();
+        let released = json!({ "prompt": [{ "type": "text", "text": "deaf 5000" }], "deadlineMs": 1_500 }).to_string();
         assert_eq!(world.call("POST", &format!("/session/{session}/prompt"), &released).0, 202);
         let queued = with(body(id, "slow 300"), &json!({ "queue": true }));
         if !is_before {

@@ -4,21 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use request::{Input, Phase};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 use crate::returns::Returns;
 use crate::returns::tracked::Entry;
 
 impl Returns {
-    /// Lets a request end so many milliseconds from now, unless it ends before.
-    pub(crate) fn arm(self: &Arc<Self>, entry: &Arc<Entry>, in_ms: u64) {
+    /// Lets a request end so many milliseconds after that moment, unless it ends before. One that is too far away to be named never comes.
+    pub(crate) fn arm(self: &Arc<Self>, entry: &Arc<Entry>, from: Instant, in_ms: u64) {
+        let Some(due) = from.checked_add(Duration::from_millis(in_ms)) else { return };
         let (returns, watched) = (Arc::clone(self), Arc::clone(entry));
         let timer = self.spawn(async move {
-            sleep(Duration::from_millis(in_ms)).await;
+            sleep_until(due).await;
             // From here on it is not stopped by the end that it brings about.
             returns.spawn(expire(Arc::clone(&returns), watched));
         });
-        entry.keep_deadline(timer.abort_handle());
+        entry.keep_deadline(due, timer.abort_handle());
     }
 }
 

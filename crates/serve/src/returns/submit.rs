@@ -13,7 +13,7 @@ use request::{
     Asked, Baseline, Canonical, Input, InputWritten, Options, Phase, Registration, Request, RequestId, State,
 };
 use sha2::{Digest as _, Sha256};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::body::text;
 use crate::clock::now_ms;
@@ -63,6 +63,8 @@ struct Ground {
     session: Session,
     facts: Facts,
     incarnation_id: Option<String>,
+    /// When all this was so.
+    at: Instant,
 }
 
 impl Returns {
@@ -221,7 +223,7 @@ impl Returns {
         if expected.is_some() && *expected != incarnation_id {
             return Err(refusal::stale(id, incarnation_id.as_deref()));
         }
-        Ok(Ground { workspace, session, facts, incarnation_id })
+        Ok(Ground { workspace, session, facts, incarnation_id, at: Instant::now() })
     }
 
     /// Admits the prompt of a row that was just written (S4), and waits until the agent has it (S8). Who else asks for the id has its turn
@@ -237,7 +239,7 @@ impl Returns {
         let entry = Arc::new(Entry::new(&request, &ground.session, texts));
         self.tracked.insert(&entry);
         if submission.timeout_ms > 0 {
-            self.arm(&entry, submission.timeout_ms);
+            self.arm(&entry, ground.at, submission.timeout_ms);
         }
         match ground.session.admit(prompt(submission, &entry)) {
             Ok(_) => {

@@ -9,6 +9,7 @@ use request::{Phase, Request, RequestId, State};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use crate::limits::RETURNS_ENDED_MAX;
 use crate::refusal::Refusal;
@@ -55,6 +56,7 @@ impl Standing {
 #[derive(Default)]
 struct Live {
     incarnation_id: Option<String>,
+    due: Option<Instant>,
     deadline: Option<AbortHandle>,
     echo: Echo,
     /// Somebody has said something into the turn.
@@ -141,14 +143,20 @@ impl Entry {
         });
     }
 
-    /// Keeps the timer of its deadline, unless it is over already.
-    pub(crate) fn keep_deadline(&self, timer: AbortHandle) {
+    /// Keeps its deadline and the timer of it, unless it is over already.
+    pub(crate) fn keep_deadline(&self, due: Instant, timer: AbortHandle) {
         let mut live = lock(&self.live);
+        live.due = Some(due);
         if self.standing.borrow().is_over() {
             timer.abort();
         } else {
             live.deadline = Some(timer);
         }
+    }
+
+    /// Whether its deadline has passed, though its timer may not have said so yet.
+    pub(crate) fn is_due(&self) -> bool {
+        lock(&self.live).due.is_some_and(|due| due <= Instant::now())
     }
 
     fn forget_deadline(&self) {

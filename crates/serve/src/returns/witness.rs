@@ -275,6 +275,11 @@ impl Returns {
         }
         let path = workspace.layout.transcript(session.id());
         let tail = blocking(move || transcript::tail_uuid(&path)).await.flatten();
+        if entry.is_due() {
+            // The deadline's own word, should its timer be late.
+            let _ = self.applied(entry, Input::Deadline).await;
+            return false;
+        }
         entry.dispatched_to(incarnation_id.clone());
         let armed = ArmedCursor { event_id: told.last_event_id, tail };
         let input = Input::Dispatched { armed, baseline: told.baseline, incarnation_id };

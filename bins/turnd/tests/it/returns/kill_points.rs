@@ -41,15 +41,16 @@ fn at(point: &str, dead: &str) -> String {
     // Where host and agent live on the turn ends by itself; elsewhere it would not for long.
     let text = if is_over_by_then || dead == "d" { "slow 400" } else { "slow 60000" };
     let (mut connection, path) = (world.connect(), format!("/session/{session}/return-requests"));
-    let request = body("X", text).to_string();
-    let posting = thread::spawn(move || connection.try_call("POST", &path, &request));
+    let request = body("X", text);
+    let sent = request.to_string();
+    let posting = thread::spawn(move || connection.try_call("POST", &path, &sent));
     world.until_stopped(if is_hosts { cast.host } else { cast.daemon });
     if point == "host:told" {
         reached(&mut world, "X", "submitted");
     }
     kill(&mut world, cast, dead);
     let answer = posting.join().unwrap();
-    let told = what_became(&mut world, &session, text);
+    let told = what_became(&mut world, &session, &request);
     if let Some((status, answer)) = answer {
         let refusal: Value = serde_json::from_str(&answer).unwrap();
         let is_refused = refusal["input_written"] == "no" && told == FREE;
@@ -73,7 +74,7 @@ fn kill(world: &mut World, cast: Cast, dead: &str) {
 }
 
 /// What is said of it, which must agree with what the agents have heard.
-fn what_became(world: &mut World, session: &str, text: &str) -> String {
+fn what_became(world: &mut World, session: &str, request: &Value) -> String {
     let there = until("it is known", || match world.call("GET", "/return-requests/X", "") {
         (503, _) => None,
         (status, _) => Some(status == 200),
@@ -94,15 +95,14 @@ fn what_became(world: &mut World, session: &str, text: &str) -> String {
         let (status, _) = world.call("POST", &format!("/session/{session}/load"), "{}");
         (status == 200 || (status == 404 && over["input_written"] != "yes")).then_some(())
     });
-    let heard = world.heard();
-    assert!(heard <= usize::from(over["input_written"] != "no"), "{heard} {over}");
     let completed = over["state"] == "completed";
     assert_eq!(over["terminal"].get("final_message").is_some_and(Value::is_string), completed, "{over}");
-    assert!(!completed || (heard == 1 && over["terminal"]["final_message"] == ANSWER), "{heard} {over}");
-    let (status, again) = post(world, session, &body("X", text));
+    assert!(!completed || (world.heard() == 1 && over["terminal"]["final_message"] == ANSWER), "{over}");
+    let (status, again) = post(world, session, request);
     assert_eq!((status, &again["terminal"]), (200, &over["terminal"]), "what ended is not sent again");
     assert_eq!(all_events(world, 1), [over["terminal"].clone()]);
-    assert_eq!(world.heard(), heard);
+    let heard = world.heard();
+    assert!(heard <= usize::from(over["input_written"] != "no"), "{heard} {over}");
     told(&over)
 }
 
@@ -184,14 +184,15 @@ fn scenario_25_a_daemon_that_dies_in_the_middle_of_the_line_to_its_host_has_sent
     // Far more than the host's input holds.
     let text = format!("say {}", "x".repeat(1_000_000));
     let (mut connection, path) = (world.connect(), format!("/session/{session}/return-requests"));
-    let request = body("X", &text).to_string();
-    let posting = thread::spawn(move || connection.try_call("POST", &path, &request));
+    let request = body("X", &text);
+    let sent = request.to_string();
+    let posting = thread::spawn(move || connection.try_call("POST", &path, &sent));
     until("it is being sent", || {
         (world.call("GET", "/return-requests/X", "").1["phase"] == "dispatching").then_some(())
     });
     kill(&mut world, cast, "d");
     assert_eq!(posting.join().unwrap(), None);
-    assert_eq!(what_became(&mut world, &session, &text), UNKNOWN);
+    assert_eq!(what_became(&mut world, &session, &request), UNKNOWN);
     assert_eq!(world.heard(), 0);
 }
 
@@ -230,4 +231,61 @@ fn a_daemon_that_is_stopped_over_deadline_and_answer_ends_its_request_once_when_
     }
     assert_eq!(all_events(&mut world, 1), [over["terminal"].clone()]);
     assert_eq!(world.heard(), 1);
+}
+
+#[test]
+fn a_host_that_is_stopped_in_the_line_holds_up_neither_deadline_nor_cancel_and_changes_nothing_when_it_goes_on() {
+    for (point, written) in [("taken", "maybe"), ("half", "maybe"), ("whole", "maybe"), ("told", "yes")] {
+        for ending in ["timed_out deadline", "cancelled client_cancel"] {
+            let mut world = World::journaled(&["--linger-ms", "5000"]);
+            world.restart_failing(&format!("host:{point}=stop"));
+            let session = world.session();
+            let cast = world.cast(&session);
+            let timeout_ms = if ending.starts_with("timed_out") { 700 } else { 0 };
+            let request = with(body("X", "slow 400"), &json!({ "timeoutMs": timeout_ms })).to_string();
+            let (mut connection, path) = (world.connect(), format!("/session/{session}/return-requests"));
+            let posting = thread::spawn(move || connection.try_call("POST", &path, &request));
+            world.until_stopped(cast.host);
+            if point == "told" {
+                posting.join().unwrap().unwrap();
+            }
+            if timeout_ms == 0 {
+                super::cancel(&mut world, "X", &json!({}));
+            }
+            let over = ended(&mut world, "X");
+            assert_eq!(told(&over), format!("{ending} {written}"), "{point}");
+            world.signal(&[cast.host], "CONT");
+            let late = until("the outcome is kept beside it", || {
+                let late = super::get(&mut world, "X");
+                late["late_outcome"].is_object().then_some(late)
+            });
+            assert_eq!(late["terminal"], over["terminal"], "{point} {ending}");
+            assert_eq!(world.heard(), 1, "{point} {ending}");
+            assert_eq!(all_events(&mut world, 1), [over["terminal"].clone()]);
+        }
+    }
+}
+
+#[test]
+fn a_daemon_that_is_stopped_over_a_deadline_before_the_dispatch_says_not_sent_only_of_what_was_not() {
+    for point in ["after:register", "before:admitted", "after:admitted", "before:dispatched", "after:dispatched"] {
+        let mut world = World::journaled(&["--linger-ms", "5000"]);
+        world.restart_failing(&format!("{point}=stop*1"));
+        let session = world.session();
+        let cast = world.cast(&session);
+        let request = with(body("X", "slow 400"), &json!({ "timeoutMs": 100 }));
+        let (mut connection, path) = (world.connect(), format!("/session/{session}/return-requests"));
+        let sent = request.to_string();
+        let posting = thread::spawn(move || connection.try_call("POST", &path, &sent));
+        world.until_stopped(cast.daemon);
+        let begun = std::time::Instant::now();
+        until("the deadline has passed", || (begun.elapsed().as_millis() > 100).then_some(()));
+        world.signal(&[cast.daemon], "CONT");
+        assert_eq!(posting.join().unwrap().unwrap().0, 202, "{point}");
+        let told = what_became(&mut world, &session, &request);
+        // At the other points the mark of the dispatch may be on its way already.
+        let known =
+            told == "timed_out deadline no" || (point != "after:register" && told.starts_with("timed_out deadline "));
+        assert!(known, "{point}: {told}");
+    }
 }

@@ -134,11 +134,16 @@ fn a_session_whose_host_still_writes_is_refused_with_the_owners_pid_and_loads_wh
     let session = world.session();
     let prompt = world.prompt(&session, "slow 1500");
     world.until_chunk(&session, &prompt);
+    // It holds still until somebody has asked.
+    let host = world.cast(&session).host;
+    world.signal(&[host], "STOP");
+    world.until_stopped(host);
     world.kill_daemon();
     let path = format!("/session/{session}/load");
     let (status, body) = world.call("POST", &path, "{}");
     assert_eq!((status, &body["code"]), (409, &json!("session_writer_conflict")), "{body}");
     assert!(body["pid"].as_u64().is_some(), "{body}");
+    world.signal(&[host], "CONT");
     let loaded = until("the host has ended", || {
         let (status, body) = world.call("POST", &path, "{}");
         (status == 200).then_some(body)

@@ -317,7 +317,7 @@ fn scenario_63_what_ended_before_its_deadline_is_completed_and_what_ended_behind
     for (timeout_ms, expected) in [(60_000, "completed - yes"), (700, "timed_out deadline yes")] {
         let mut world = World::journaled(&["--linger-ms", "10000"]);
         let session = world.session();
-        submit_with(&mut world, &session, &with(body("X", "slow 1500"), &json!({ "timeoutMs": timeout_ms })));
+        submit_with(&mut world, &session, &with(body("X", "slow 1000"), &json!({ "timeoutMs": timeout_ms })));
         world.kill_daemon();
         let over = ended(&mut world, "X");
         assert_eq!(told(&over), expected);

@@ -32,7 +32,7 @@ pub(super) fn apply(
 ) -> Result<Applied, StoreError> {
     let conn = turn.conn;
     let mut request = row::find(conn, request_id.as_str())?.ok_or(StoreError::Unknown)?;
-    let rev = request.rev;
+    let was = request.clone();
     let effects = step(&request, input, at_ms);
     if effects.contains(&Effect::Remove) {
         remove(conn, &request)?;
@@ -44,24 +44,24 @@ pub(super) fn apply(
         }
     }
     request.apply(&effects, at_ms);
-    if request.rev == rev {
+    if request.rev == was.rev {
         return Ok(Applied { request, event: None, is_removed: false });
     }
     if !request.state.is_terminal() {
-        row::update(conn, &request, rev)?;
+        row::update(conn, &request, &was)?;
         return Ok(Applied { request, event: None, is_removed: false });
     }
-    let event = end(turn, &mut request, rev, at_ms)?;
+    let event = end(turn, &mut request, &was, at_ms)?;
     Ok(Applied { request, event: Some(event), is_removed: false })
 }
 
 /// The terminal transaction (return requests, section 2.5): the row, the event, the head. All of it or nothing.
-fn end(turn: &mut Turn<'_>, request: &mut Request, rev: u64, at_ms: u64) -> Result<TerminalEvent, StoreError> {
+fn end(turn: &mut Turn<'_>, request: &mut Request, was: &Request, at_ms: u64) -> Result<TerminalEvent, StoreError> {
     let conn = turn.conn;
     let meta = Meta::read(conn)?;
     let seq = meta.head_seq + 1;
     request.terminal_seq = Some(seq);
-    row::update(conn, request, rev)?;
+    row::update(conn, request, was)?;
     let event = TerminalEvent::new(request, &meta.stream_id, seq, &meta.head_chain, at_ms);
     insert_event(conn, &event)?;
     conn.prepare_cached("UPDATE meta SET head_seq = ?1, head_chain = ?2, last_wall_ms = max(last_wall_ms, ?3)")?

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params_from_iter};
 
 use super::error::StoreError;
 use crate::{
@@ -170,52 +170,72 @@ pub(super) fn insert(conn: &Connection, request: &Request) -> Result<(), StoreEr
         ":prompt_bytes": asked.prompt_bytes,
         ":created_at": asked.created_at,
     })?;
-    update(conn, request, 0)
+    // The row that was just made.
+    let mut made = Request::new(asked.clone());
+    (made.rev, made.registration.incarnation_id) = (0, None);
+    update(conn, request, &made)
 }
 
-/// Writes what may change, if the row is still the one with the revision `rev`.
+/// Writes what may have changed, if the row is still `was`. A column of an index is written only where it is another one: SQLite writes
+/// the indexes of every column that is named anew, changed or not, which made six pages of a commit that changes two.
 ///
 /// # Errors
 /// See [`StoreError`]; also when the row is another one by now.
-pub(super) fn update(conn: &Connection, request: &Request, rev: u64) -> Result<(), StoreError> {
-    let asked = &request.registration;
-    let mut statement = conn.prepare_cached(
-        "UPDATE request SET incarnation_id = :incarnation_id, state = :state, phase = :phase, \
-            input_written = :input_written, code = :code, detail = :detail, rev = :rev, \
-            baseline_prompt_id = :baseline_prompt_id, baseline_turn = :baseline_turn, armed_event_id = :armed_event_id, \
-            armed_tail = :armed_tail, user_record_id = :user_record_id, evidence = :evidence, admitted_at = :admitted_at, \
-            dispatched_at = :dispatched_at, submitted_at = :submitted_at, bound_at = :bound_at, ended_at = :ended_at, \
-            stop_reason = :stop_reason, final_message = :final_message, final_bytes = :final_bytes, \
-            final_sha256 = :final_sha256, final_truncated = :final_truncated, terminal_seq = :terminal_seq \
-         WHERE request_id = :request_id AND rev = :was AND terminal_seq IS NULL",
-    )?;
-    let changed = statement.execute(named_params! {
-        ":incarnation_id": asked.incarnation_id,
-        ":state": request.state.as_str(),
-        ":phase": request.phase.as_str(),
-        ":input_written": request.input_written.as_str(),
-        ":code": request.code.as_ref().map(Code::as_str),
-        ":detail": request.detail,
-        ":rev": request.rev,
-        ":baseline_prompt_id": asked.baseline.prompt_id,
-        ":baseline_turn": asked.baseline.turn,
-        ":armed_event_id": request.armed.as_ref().map(|armed| armed.event_id),
-        ":armed_tail": request.armed.as_ref().and_then(|armed| armed.tail.as_deref()),
-        ":user_record_id": request.user_record_id,
-        ":evidence": request.evidence.map(Evidence::as_str),
-        ":admitted_at": request.admitted_at,
-        ":dispatched_at": request.dispatched_at,
-        ":submitted_at": request.submitted_at,
-        ":bound_at": request.bound_at,
-        ":ended_at": request.ended_at,
-        ":stop_reason": request.stop_reason,
-        ":final_message": request.final_message,
-        ":final_bytes": request.final_bytes,
-        ":final_sha256": request.final_sha256,
-        ":final_truncated": request.final_truncated,
-        ":terminal_seq": request.terminal_seq,
-        ":request_id": asked.request_id.as_str(),
-        ":was": rev,
-    })?;
+pub(super) fn update(conn: &Connection, request: &Request, was: &Request) -> Result<(), StoreError> {
+    let mut columns = indexed(request, was);
+    columns.extend(changing(request));
+    let names: Vec<_> = columns.iter().map(|(name, _)| format!("{name} = ?")).collect();
+    let sql =
+        format!("UPDATE request SET {} WHERE request_id = ? AND rev = ? AND terminal_seq IS NULL", names.join(", "));
+    let id = Box::new(request.id().as_str());
+    let values = columns.into_iter().map(|(_, value)| value).chain([id as Value<'_>, Box::new(was.rev)]);
+    let changed = conn.prepare_cached(&sql)?.execute(params_from_iter(values))?;
     if changed == 1 { Ok(()) } else { Err(StoreError::Refused("the request changed meanwhile".to_owned())) }
+}
+
+type Value<'r> = Box<dyn ToSql + 'r>;
+
+/// The columns of indexes that are others now.
+fn indexed<'r>(request: &'r Request, was: &Request) -> Vec<(&'static str, Value<'r>)> {
+    let mut columns: Vec<(&str, Value<'r>)> = Vec::new();
+    let incarnation_id = &request.registration.incarnation_id;
+    if *incarnation_id != was.registration.incarnation_id {
+        columns.push(("incarnation_id", Box::new(incarnation_id)));
+    }
+    if request.state != was.state {
+        columns.push(("state", Box::new(request.state.as_str())));
+    }
+    if request.terminal_seq != was.terminal_seq {
+        columns.push(("terminal_seq", Box::new(request.terminal_seq)));
+    }
+    columns
+}
+
+/// The columns that no index has.
+fn changing(request: &Request) -> [(&'static str, Value<'_>); 21] {
+    let baseline = &request.registration.baseline;
+    let armed = request.armed.as_ref();
+    [
+        ("phase", Box::new(request.phase.as_str())),
+        ("input_written", Box::new(request.input_written.as_str())),
+        ("code", Box::new(request.code.as_ref().map(Code::as_str))),
+        ("detail", Box::new(&request.detail)),
+        ("rev", Box::new(request.rev)),
+        ("baseline_prompt_id", Box::new(&baseline.prompt_id)),
+        ("baseline_turn", Box::new(baseline.turn)),
+        ("armed_event_id", Box::new(armed.map(|armed| armed.event_id))),
+        ("armed_tail", Box::new(armed.and_then(|armed| armed.tail.as_deref()))),
+        ("user_record_id", Box::new(&request.user_record_id)),
+        ("evidence", Box::new(request.evidence.map(Evidence::as_str))),
+        ("admitted_at", Box::new(request.admitted_at)),
+        ("dispatched_at", Box::new(request.dispatched_at)),
+        ("submitted_at", Box::new(request.submitted_at)),
+        ("bound_at", Box::new(request.bound_at)),
+        ("ended_at", Box::new(request.ended_at)),
+        ("stop_reason", Box::new(&request.stop_reason)),
+        ("final_message", Box::new(&request.final_message)),
+        ("final_bytes", Box::new(request.final_bytes)),
+        ("final_sha256", Box::new(request.final_sha256)),
+        ("final_truncated", Box::new(request.final_truncated)),
+    ]
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::limits::{JOURNAL_BYTES_MAX, STATEMENTS_KEPT};
+use super::limits::{JOURNAL_BYTES_MAX, STATEMENTS_KEPT, WRITER_CACHE_KIB};
 
 /// `turnd` and a version of the kind of file, as SQLite's header keeps it.
 pub(super) const APPLICATION_ID: i32 = 0x7475_726e;
@@ -22,6 +22,7 @@ pub(super) fn writing(path: &Path, busy_ms: u64) -> rusqlite::Result<Connection>
     conn.pragma_update(None, "fullfsync", true)?;
     conn.pragma_update(None, "checkpoint_fullfsync", true)?;
     conn.pragma_update_and_check(None, "journal_size_limit", JOURNAL_BYTES_MAX, |_| Ok(()))?;
+    conn.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     Ok(conn)
 }
 

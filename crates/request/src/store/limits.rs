@@ -8,6 +8,8 @@ pub(super) const WAITING_COMMANDS_MAX: usize = 1024;
 pub(super) const BATCH_COMMANDS_MAX: usize = 256;
 /// Bytes that the log keeps after a checkpoint (return requests, section 2.5).
 pub(super) const JOURNAL_BYTES_MAX: i64 = 64 * 1024 * 1024;
+/// KiB of pages that the writer keeps: the upper pages of the indexes of a million random ids, and what a full batch changes.
+pub(super) const WRITER_CACHE_KIB: i64 = 8_000;
 /// Statements that a connection keeps prepared: all that there are.
 pub(super) const STATEMENTS_KEPT: usize = 64;
 /// Connections that read at once. Readers wait for one another rather than have the file opened without end.
@@ -36,6 +38,8 @@ pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 pub(super) const SCAN_EVENTS_MAX: usize = 10_000;
 /// Requests of a page of the list, at most.
 pub const LIST_MAX: usize = 1_000;
+/// Requests that a page of the list passes over which looks for a state that no index has.
+pub(super) const SCAN_REQUESTS_MAX: u64 = 10_000;
 /// Requests that are pruned in one transaction: a few milliseconds in which nothing else is written.
 pub(super) const PRUNE_STEP: u64 = 200;
 /// Free pages that are given back in one transaction.

@@ -236,3 +236,55 @@ fn a_list_goes_from_the_newest_to_the_oldest_page_by_page() {
     assert_eq!(names(&List { owner: Some("b".into()), ..all.clone() }).0, "");
     assert_eq!(names(&List { session_id: Some("s".into()), limit: 1, ..all }).0, "r6");
 }
+
+#[test]
+fn a_sessions_list_is_in_order_whatever_states_its_requests_are_in() {
+    let world = World::new();
+    for number in 0..9 {
+        world.new_request(&format!("r{number}"));
+        if number % 3 == 0 {
+            world.apply(&format!("r{number}"), turnd_request::Input::Cancel).unwrap();
+        }
+        if number % 3 == 1 {
+            world.complete(&format!("c{number}"));
+        }
+    }
+    let names = |list: &List| {
+        let page = world.store().list(list).unwrap();
+        (page.requests.iter().map(|request| request.id().to_string()).collect::<Vec<_>>().join(" "), page.before)
+    };
+    let of = List { session_id: Some("s".into()), limit: 5, ..List::default() };
+    let (first, before) = names(&of);
+    let (second, next) = names(&List { before, ..of.clone() });
+    assert_eq!((&*first, &*second), ("r8 c7 r7 r6 r5", "c4 r4 r3 r2 c1"));
+    assert_eq!(names(&List { before: next, ..of.clone() }), ("r1 r0".into(), None));
+    assert_eq!(names(&List { is_open: true, ..of.clone() }).0, "r8 r7 r5 r4 r2");
+    assert_eq!(names(&List { owner: Some("b".into()), ..of.clone() }), (String::new(), None));
+    assert_eq!(names(&List { session_id: Some("t".into()), ..of }), (String::new(), None));
+}
+
+#[test]
+fn a_state_is_looked_for_among_so_many_requests_at_a_time_and_every_one_of_it_is_found() {
+    let mut world = World::new();
+    for name in ["a", "b", "c"] {
+        world.new_request(name);
+        world.apply(name, turnd_request::Input::Cancel).unwrap();
+    }
+    world.store = None;
+    let conn = rusqlite::Connection::open(world.file()).unwrap();
+    // As if ever so many others had come in between.
+    conn.execute("UPDATE request SET rowid = 25000 WHERE request_id = 'c'", []).unwrap();
+    drop(conn);
+    world.open();
+    let mut list = List { state: Some(State::Cancelled), limit: 2, ..List::default() };
+    let mut pages = Vec::new();
+    loop {
+        let page = world.store().list(&list).unwrap();
+        pages.push(page.requests.iter().map(|request| request.id().to_string()).collect::<String>());
+        list.before = page.before;
+        if list.before.is_none() {
+            break;
+        }
+    }
+    assert_eq!(pages, ["c", "", "ba"]);
+}

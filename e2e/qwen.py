@@ -10,6 +10,7 @@ import cancels
 import changes
 import flows
 import interop
+import returned
 from agents import Qwen
 from flow import Session, run, same, saw, until
 from model import text_of
@@ -111,5 +112,5 @@ OWN = [
 ]
 
 if __name__ == "__main__":
-    own = [(title, on_a_stage(Qwen, flow)) for title, flow in flows.ALL + OWN + asides.ALL]
+    own = [(title, on_a_stage(Qwen, flow)) for title, flow in flows.ALL + OWN + asides.ALL + returned.ALL]
     run("qwen", own + [(title, on_a_stage(agent, flow)) for title, agent, flow in cancels.ALL + changes.ALL + interop.ALL])

@@ -218,20 +218,3 @@ async fn another_agent_is_another_incarnation_and_a_late_answer_is_told_as_late(
     let next = record.next_news().await;
     assert!(next.starts_with("next B after turn 1 and event ") && next.ends_with(" by 8"), "{next}");
 }
-
-#[tokio::test(start_paused = true)]
-async fn what_the_agent_said_in_time_is_heard_before_the_time_is_over_however_late_it_is_read() {
-    let (mut world, record) = world().await;
-    world.session.admit(witnessed("A")).unwrap();
-    world.session.dispatch("A", true);
-    let held = world.agent.hear_prompt().await;
-    world.agent.say(compose::notification("turnd/prompt_written", &json!({"promptId": "A"}))).await;
-    world.agent.text("hi").await;
-    world.agent.settle(&held, json!({"stopReason": "end_turn"})).await;
-    hears_nothing_before(&mut world, "x/then").await;
-    record.news();
-    // Both are there when the session's task looks again: the end of the pause, and a word.
-    let advanced = tokio::time::advance(std::time::Duration::from_millis(bridge::limits::LATE_WORDS_MS));
-    tokio::join!(world.agent.text("and"), advanced);
-    assert_eq!(record.next_news().await, r#"settling A end_turn yes "-" by 7 strayed"#);
-}

@@ -60,7 +60,7 @@ pub use reads::Head;
 pub use register::{Registered, Tombstone};
 pub use rescue::{Rescue, recover, reset};
 pub use verify::Report;
-pub use webhook::{Asked, PREFIX as ENDPOINT_PREFIX, Put, Stepped};
+pub use webhook::{Asked, PREFIX as ENDPOINT_PREFIX, Put, Rotated, Stepped};
 
 use ballast::Ballast;
 use command::{Job, Keep};

@@ -19,9 +19,9 @@ mod signature;
 #[cfg(test)]
 mod tests;
 
-pub use endpoint::{Endpoint, Letter, Sending, Standing, Ticket, Trying};
+pub use endpoint::{Endpoint, Letter, Rotation, RotationDenied, Sending, Standing, Ticket, Trying};
 pub use fault::Fault;
 pub use machine::{Denial, Effect, Extent, Input, Moment, step};
 pub use name::{EndpointName, NameError};
 pub use secret::{Secret, SecretError};
-pub use signature::{message_id, sign};
+pub use signature::{message_id, sign, sign_with_all};

@@ -1,4 +1,4 @@
--- The request store, version 1. Times are UTC milliseconds; every table is strict.
+-- The request store, version 1; what each later one adds is in `schema/`. Times are UTC milliseconds; every table is strict.
 -- Words of states are text, so that a shell on the file can be read without this program.
 
 CREATE TABLE meta (

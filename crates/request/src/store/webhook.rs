@@ -2,8 +2,10 @@
 //! caller hears of it, and whoever changes an endpoint at the same time comes before or behind it.
 
 mod letters;
+mod rotation;
 mod row;
 
+pub use rotation::Rotated;
 use rusqlite::Connection;
 
 use super::Store;
@@ -27,7 +29,7 @@ pub struct Asked {
     pub owner: String,
     /// Where events are posted to.
     pub url: String,
-    /// What signs them; none leaves it as it is.
+    /// What signs them, and alone; none leaves it as it is.
     pub secret: Option<Secret>,
     /// What signs them when the endpoint is new and there is no other secret.
     pub spare: Secret,
@@ -176,6 +178,7 @@ fn new(asked: &Asked, head: u64, generation: u64, at_ms: u64) -> Endpoint {
         owner: asked.owner.clone(),
         url: asked.url.clone(),
         secret: asked.secret.clone().unwrap_or_else(|| asked.spare.clone()),
+        former_secret: None,
         generation,
         acked: asked.after.unwrap_or(head),
         standing: Standing::Active,
@@ -193,9 +196,11 @@ fn changed(known: Endpoint, asked: &Asked, generation: u64) -> Endpoint {
     if known.url == asked.url && known.secret == secret {
         return known;
     }
+    let former_secret = known.former_secret.clone().filter(|_| known.secret == secret);
     Endpoint {
         url: asked.url.clone(),
         secret,
+        former_secret,
         generation: generation.max(known.generation + 1),
         standing: if known.standing == Standing::Disabled { Standing::Active } else { known.standing },
         trying: Trying::default(),

@@ -14,6 +14,8 @@ pub struct Endpoint {
     pub url: String,
     /// What signs them.
     pub secret: Secret,
+    /// What signs them too, while its receivers change from this one to the other.
+    pub former_secret: Option<Secret>,
     /// Another one each time that URL or secret change, also when the endpoint was deleted in between: what an earlier one answered says
     /// nothing about this one.
     pub generation: u64,
@@ -49,6 +51,26 @@ pub enum Standing {
         /// The last of them.
         through: u64,
     },
+}
+
+/// What somebody wants about an endpoint's secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rotation {
+    /// This one signs from now on, and so does the one before it.
+    Begin(Secret),
+    /// The one before it signs no more.
+    End,
+    /// The newer one signs no more: it is as it was before.
+    TakeBack,
+}
+
+/// Why it is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RotationDenied {
+    /// Two sign already. A third one would silently end one that receivers may know.
+    Rotating,
+    /// Only one signs.
+    OnlyOne,
 }
 
 /// The tries of one event.
@@ -98,6 +120,31 @@ pub struct Letter {
 }
 
 impl Endpoint {
+    /// All that signs what goes to it, the newest first.
+    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        std::iter::once(&self.secret).chain(&self.former_secret)
+    }
+
+    /// Does what somebody wants about its secrets. Whether a receiver has to know of it is the caller's business: what is on its way stays so.
+    ///
+    /// # Errors
+    /// See [`RotationDenied`]; nothing has changed then.
+    pub fn rotate(&mut self, rotation: Rotation) -> Result<(), RotationDenied> {
+        match (rotation, self.former_secret.take()) {
+            // The same call once more.
+            (Rotation::Begin(secret), former) if secret == self.secret => self.former_secret = former,
+            (Rotation::Begin(secret), None) => self.former_secret = Some(std::mem::replace(&mut self.secret, secret)),
+            (Rotation::Begin(_), former) => {
+                self.former_secret = former;
+                return Err(RotationDenied::Rotating);
+            }
+            (Rotation::End, Some(_)) => {}
+            (Rotation::TakeBack, Some(former)) => self.secret = former,
+            (Rotation::End | Rotation::TakeBack, None) => return Err(RotationDenied::OnlyOne),
+        }
+        Ok(())
+    }
+
     /// What an answer to what is on its way is told with.
     pub(super) fn ticket(&self, sending: Sending) -> Ticket {
         Ticket { generation: self.generation, sending }

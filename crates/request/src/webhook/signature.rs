@@ -25,6 +25,11 @@ pub fn sign(secret: &Secret, message_id: &str, at_s: u64, body: &str) -> String 
     format!("v1,{}", STANDARD.encode(mac))
 }
 
+/// The same by each of several secrets, with a blank between: a receiver takes what any of those that it knows has signed.
+pub fn sign_with_all<'s>(secrets: impl Iterator<Item = &'s Secret>, message_id: &str, at_s: u64, body: &str) -> String {
+    secrets.map(|secret| sign(secret, message_id, at_s, body)).collect::<Vec<_>>().join(" ")
+}
+
 /// HMAC-SHA-256 (RFC 2104) of the parts behind each other. Of a key, at most a block is used.
 fn hmac(key: &[u8], parts: &[&str]) -> [u8; 32] {
     let padded = |filling: u8| {
@@ -70,6 +75,14 @@ mod tests {
         let body = r#"{"test": 2432232314}"#;
         let signature = sign(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body);
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn of_two_secrets_each_signs_as_if_it_were_the_only_one() {
+        let secrets = [[1; 24], [2; 24]].map(|key| Secret::new(key.to_vec()).unwrap());
+        let both = sign_with_all(secrets.iter(), "m_1", 7, "{}");
+        assert_eq!(both, format!("{} {}", sign(&secrets[0], "m_1", 7, "{}"), sign(&secrets[1], "m_1", 7, "{}")));
+        assert_eq!(sign_with_all(secrets[..1].iter(), "m_1", 7, "{}"), sign(&secrets[0], "m_1", 7, "{}"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! An endpoint to try the machine on, and what all its tests say shortly.
 
 mod properties;
+mod rotation;
 mod table;
 
 use super::{Effect, Endpoint, EndpointName, Extent, Input, Moment, Secret, Sending, Standing, Ticket, Trying, step};
@@ -14,6 +15,7 @@ fn endpoint() -> Endpoint {
         owner: "o".to_owned(),
         url: "http://localhost/".to_owned(),
         secret: Secret::new(vec![1; 24]).unwrap(),
+        former_secret: None,
         generation: 7,
         acked: 0,
         standing: Standing::Active,

@@ -3,18 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use turnd_request::store::{Entry, Registered, Retention};
+use turnd_request::webhook::{Rotation, Secret};
 use turnd_request::{Hash, Input, Registration, Stage, State};
 
 use crate::world::{NOON, World, asked, id, incarnation, outcome, wait};
 
 /// The newest version of which a file is kept.
-const NEWEST: u32 = 1;
+const NEWEST: u32 = 2;
 
 fn kept(version: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../fixtures/requests/v{version}.db"))
 }
 
-/// How the file of version 1 was made: one of everything. Kept to make that of the next version.
+/// How the file of version 2 was made: one of everything. Kept to make that of the next version.
 #[expect(dead_code, reason = "run by hand when there is a new version")]
 fn make(target: &Path) {
     let mut world = World::new();
@@ -30,6 +31,8 @@ fn make(target: &Path) {
     world.submit("staged");
     world.stage("staged", Stage::new(outcome("staged text"), NOON)).unwrap();
     world.consume("reader", 2, Some(true)).unwrap();
+    world.hook_at_the_head("endpoint");
+    world.rotate("endpoint", Rotation::Begin(Secret::new(vec![8; 32]).unwrap())).unwrap().unwrap();
     let retention = Retention { kept_ms: 0, kept_requests: 2, bytes_max: u64::MAX, tombstone_ms: u64::MAX };
     world.store().prune(retention, NOON + 1).unwrap();
     wait(|reply| world.store().end_incarnation("i".into(), "exit".into(), NOON, reply)).unwrap();
@@ -59,6 +62,9 @@ fn scenario_85_a_file_of_each_version_opens_and_its_ids_replay() {
         assert!(matches!(world.store().get(&id("cancelled")).unwrap(), Some(Entry::Request(_))));
         assert_eq!(world.apply("registered", Input::Cancel).unwrap().request.state, State::Cancelled);
         assert_eq!(world.complete("next").seq, 5);
+        let signing: Vec<usize> =
+            world.store().endpoints().unwrap().iter().map(|(endpoint, _)| endpoint.secrets().count()).collect();
+        assert_eq!(signing, if version == 1 { vec![] } else { vec![2] });
     }
 }
 

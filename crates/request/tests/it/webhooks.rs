@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use turnd_request::Input as OfRequest;
 use turnd_request::fail_points::FailPoints;
-use turnd_request::store::{Asked, Put, Retention, Stepped, Store, StoreError, recover};
+use turnd_request::store::{Asked, Put, Retention, Rotated, Stepped, Store, StoreError, recover};
 use turnd_request::webhook::limits::{ENDPOINTS_MAX, LETTERS_MAX, TRYING_MAX_MS};
 use turnd_request::webhook::{
-    Effect, Endpoint, EndpointName, Fault, Input, Letter, Moment, Secret, Sending, Standing, Ticket,
+    Effect, Endpoint, EndpointName, Fault, Input, Letter, Moment, Rotation, RotationDenied, Secret, Sending, Standing,
+    Ticket,
 };
 
 use crate::child;
@@ -32,6 +33,16 @@ fn asked(text: &str) -> Asked {
 impl World {
     fn put(&self, asked: Asked) -> Result<Put, StoreError> {
         wait(|reply| self.store().put_endpoint(asked, self.now, reply))
+    }
+
+    pub(crate) fn rotate(&self, text: &str, rotation: Rotation) -> Result<Rotated, StoreError> {
+        wait(|reply| self.store().rotate_endpoint(name(text), "o".to_owned(), rotation, self.now, reply))
+    }
+
+    /// A new endpoint that is to have nothing of what there is.
+    pub(crate) fn hook_at_the_head(&self, text: &str) {
+        let put = self.put(Asked { after: None, ..asked(text) });
+        assert!(matches!(put, Ok(Put::Done { is_new: true, .. })), "{put:?}");
     }
 
     /// A new endpoint that has had nothing.
@@ -113,6 +124,50 @@ fn an_endpoint_is_read_back_as_it_was_and_goes_on_where_it_was() {
     assert_eq!(world.endpoint("a"), before, "every column");
     assert_eq!(world.store().endpoints().unwrap(), [(before, 0)]);
     world.assert_sound();
+}
+
+#[test]
+fn two_secrets_sign_until_one_of_them_is_ended_also_in_the_next_life_and_of_a_try_on_its_way_nothing_changes() {
+    let key = |byte: u8| Secret::new(vec![byte; 32]).unwrap();
+    let mut world = World::new();
+    world.events_of(1..4);
+    world.hook("a");
+    let ticket = world.send("a");
+    assert_eq!(world.rotate("a", Rotation::End).unwrap(), Err(RotationDenied::OnlyOne));
+    let rotated = world.rotate("a", Rotation::Begin(key(8))).unwrap().unwrap();
+    assert_eq!((&rotated.secret, &rotated.former_secret), (&key(8), &Some(key(7))));
+    assert_eq!(world.rotate("a", Rotation::Begin(key(9))).unwrap(), Err(RotationDenied::Rotating));
+    world.open();
+    assert_eq!(world.endpoint("a"), *rotated, "every column");
+    assert_eq!(world.step("a", answered(ticket, 200)).effects, [Effect::MoveOn { seq: 1 }], "it is the same receiver");
+    let ended = world.rotate("a", Rotation::End).unwrap().unwrap();
+    assert_eq!((&ended.secret, &ended.former_secret), (&key(8), &None));
+    let unknown = world.rotate("b", Rotation::End);
+    assert!(matches!(unknown, Err(StoreError::Unknown)), "{unknown:?}");
+    // A secret that is named takes the place of both: one that has leaked signs no more.
+    world.rotate("a", Rotation::Begin(key(9))).unwrap().unwrap();
+    let Put::Done { endpoint, .. } = world.put(Asked { secret: Some(key(5)), after: None, ..asked("a") }).unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!((&endpoint.secret, &endpoint.former_secret), (&key(5), &None));
+    world.assert_sound();
+}
+
+#[test]
+fn what_is_recovered_of_a_file_of_version_1_has_its_endpoints() {
+    let mut world = World::new();
+    world.events_of(1..4);
+    let made = world.hook("a");
+    world.store = None;
+    let file = rusqlite::Connection::open(world.file()).unwrap();
+    file.execute_batch("ALTER TABLE webhook DROP COLUMN former_secret; PRAGMA user_version = 1").unwrap();
+    drop(file);
+    let rescue = recover(&world.folder(), 0, world.now).unwrap();
+    assert!(!rescue.is_damaged);
+    world.open();
+    let endpoint = world.endpoint("a");
+    assert_eq!((endpoint.secret, endpoint.former_secret), (made.secret, None));
 }
 
 #[test]

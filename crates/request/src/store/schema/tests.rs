@@ -11,7 +11,9 @@ const STEPS: [Step; 2] = [
 fn place(scratch: &tempfile::TempDir) -> Place {
     let place = Place::new(&scratch.path().join("requests"));
     place.make().unwrap();
-    publish(&place, draft(&place, &Beginning::fresh(5)).unwrap()).unwrap();
+    let draft = draft(&place, &Beginning::fresh(5)).unwrap();
+    draft.pragma_update(None, "user_version", 1).unwrap();
+    publish(&place, draft).unwrap();
     place
 }
 

@@ -53,14 +53,14 @@ fn with_demands(conn: &Connection, endpoint: Endpoint) -> Result<Endpoint, Store
 }
 
 fn read(row: &Row<'_>) -> Result<Endpoint, StoreError> {
-    let secret = row.get::<_, Vec<u8>>("secret")?;
+    let secret = secret("secret", row.get("secret")?)?;
     let sending = row.get::<_, Option<u64>>("sending_seq")?.zip(row.get("sending_again")?);
     Ok(Endpoint {
         name: word(row, "name", |name| EndpointName::parse(name.strip_prefix(PREFIX)?).ok())?,
         owner: row.get("owner")?,
         url: row.get("url")?,
-        secret: Secret::new(secret)
-            .map_err(|error| StoreError::Unreadable { column: "secret", value: error.to_string() })?,
+        secret,
+        former_secret: former_secret(row)?,
         generation: row.get("generation")?,
         acked: row.get("acked_seq")?,
         standing: standing(row)?,
@@ -75,6 +75,19 @@ fn read(row: &Row<'_>) -> Result<Endpoint, StoreError> {
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
     })
+}
+
+fn secret(column: &'static str, bytes: Vec<u8>) -> Result<Secret, StoreError> {
+    Secret::new(bytes).map_err(|error| StoreError::Unreadable { column, value: error.to_string() })
+}
+
+/// The secret that signs too. A file of version 1, which only a recovery reads as it is, has no such column.
+fn former_secret(row: &Row<'_>) -> Result<Option<Secret>, StoreError> {
+    match row.get::<_, Option<Vec<u8>>>("former_secret") {
+        Ok(bytes) => bytes.map(|bytes| secret("former_secret", bytes)).transpose(),
+        Err(rusqlite::Error::InvalidColumnName(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn standing(row: &Row<'_>) -> Result<Standing, StoreError> {
@@ -123,11 +136,12 @@ pub(super) fn save(conn: &Connection, endpoint: &Endpoint) -> Result<(), StoreEr
     };
     let trying = &endpoint.trying;
     conn.prepare_cached(
-        "INSERT INTO webhook (consumer, url, secret, generation, standing, gap_from, gap_through, tries, \
+        "INSERT INTO webhook (consumer, url, secret, former_secret, generation, standing, gap_from, gap_through, tries, \
             first_at, next_at, fault, status, sending_seq, sending_again) \
-         VALUES (:consumer, :url, :secret, :generation, :standing, :gap_from, :gap_through, :tries, \
+         VALUES (:consumer, :url, :secret, :former_secret, :generation, :standing, :gap_from, :gap_through, :tries, \
             :first_at, :next_at, :fault, :status, :sending_seq, :sending_again) \
          ON CONFLICT (consumer) DO UPDATE SET url = excluded.url, secret = excluded.secret, \
+            former_secret = excluded.former_secret, \
             generation = excluded.generation, standing = excluded.standing, gap_from = excluded.gap_from, \
             gap_through = excluded.gap_through, tries = excluded.tries, first_at = excluded.first_at, \
             next_at = excluded.next_at, fault = excluded.fault, status = excluded.status, \
@@ -137,6 +151,7 @@ pub(super) fn save(conn: &Connection, endpoint: &Endpoint) -> Result<(), StoreEr
         ":consumer": consumer,
         ":url": endpoint.url,
         ":secret": endpoint.secret.as_bytes(),
+        ":former_secret": endpoint.former_secret.as_ref().map(Secret::as_bytes),
         ":generation": endpoint.generation,
         ":standing": standing,
         ":gap_from": gap.map(|(from, _)| from),

@@ -189,5 +189,7 @@ where
         Route::DeleteWebhook => routes::webhooks::delete(&call).await,
         Route::RedeliverWebhook => routes::webhooks::redeliver(&call).await,
         Route::ResumeWebhook => routes::webhooks::resume(&call).await,
+        Route::RotateWebhook => routes::webhooks::secrets::rotate(&call).await,
+        Route::EndWebhookSecret => routes::webhooks::secrets::end(&call).await,
     }
 }

@@ -66,6 +66,8 @@ pub(crate) enum Route {
     DeleteWebhook,
     RedeliverWebhook,
     ResumeWebhook,
+    RotateWebhook,
+    EndWebhookSecret,
 }
 
 /// One path, the methods it knows, and the value of its `Allow` header.
@@ -110,11 +112,13 @@ impl Matched<'_> {
                 | Route::DeleteWebhook
                 | Route::RedeliverWebhook
                 | Route::ResumeWebhook
+                | Route::RotateWebhook
+                | Route::EndWebhookSecret
         );
         (!names_another && !self.first.is_empty()).then_some(&*self.first)
     }
 
-    /// The second parameter: a prompt id or a request id.
+    /// The second parameter: a prompt id, a request id, or which secret of an endpoint.
     pub(crate) fn second(&self) -> &str {
         &self.second
     }
@@ -174,6 +178,8 @@ const TABLE: &[Entry] = &[
     entry("/return-requests/webhooks/{name}", WEBHOOK, "GET, HEAD, PUT, DELETE"),
     entry("/return-requests/webhooks/{name}/redeliver", &[(Method::POST, Route::RedeliverWebhook)], "POST"),
     entry("/return-requests/webhooks/{name}/resume", &[(Method::POST, Route::ResumeWebhook)], "POST"),
+    entry("/return-requests/webhooks/{name}/secrets", &[(Method::POST, Route::RotateWebhook)], "POST"),
+    entry("/return-requests/webhooks/{name}/secrets/{which}", &[(Method::DELETE, Route::EndWebhookSecret)], "DELETE"),
     entry("/return-requests/{request}", &[(Method::GET, Route::Return)], "GET, HEAD"),
     entry("/return-requests/{request}/cancel", &[(Method::POST, Route::CancelReturn)], "POST"),
 ];
@@ -276,6 +282,7 @@ mod tests {
         check("GET /session/abc/turns/result", "Turn abc result");
         check("POST /session/abc/permission/r", "SessionVote abc r");
         check("POST /permission/r", "Vote r");
+        check("DELETE /return-requests/webhooks/ops/secrets/former", "EndWebhookSecret ops former");
         check("GET /workspace/%2Fws/sessions", "Sessions /ws");
         check("GET /workspaces/0c65a812b078db67/sessions/live-state", "LiveState 0c65a812b078db67");
     }

@@ -15,8 +15,8 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use request::store::{Asked, Put, Stepped, Store, StoreError};
-use request::webhook::{Endpoint, EndpointName, Input, Letter, Moment, Secret};
+use request::store::{Asked, Put, Rotated, Stepped, Store, StoreError};
+use request::webhook::{Endpoint, EndpointName, Input, Letter, Moment, Rotation, Secret};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -110,6 +110,20 @@ impl Webhooks {
             self.employ(name, is_new);
         }
         Ok(put)
+    }
+
+    /// Changes an endpoint's secrets. Its courier looks at them anew before each try.
+    ///
+    /// # Errors
+    /// See [`StoreError`]; `Unknown` when there is none of the name.
+    pub(crate) async fn rotate(
+        &self,
+        name: &EndpointName,
+        owner: &str,
+        rotation: Rotation,
+    ) -> Result<Rotated, StoreError> {
+        let (name, owner, at_ms) = (name.clone(), owner.to_owned(), (self.outside.now_ms)());
+        asked(|reply| self.store.rotate_endpoint(name, owner, rotation, at_ms, reply)).await
     }
 
     /// Forgets an endpoint. Whether there was one.

@@ -37,9 +37,13 @@ const fn words(route: Route) -> Option<Words> {
         Route::ReturnConsumer => (&["acked", "protect"], &[]),
         Route::PutWebhook => (&["url", "secret", "after"], &[]),
         Route::RedeliverWebhook => (&["seq"], &[]),
-        Route::ReturnStream | Route::Webhooks | Route::Webhook | Route::DeleteWebhook | Route::ResumeWebhook => {
-            (&[], &[])
-        }
+        Route::RotateWebhook => (&["secret"], &[]),
+        Route::ReturnStream
+        | Route::Webhooks
+        | Route::Webhook
+        | Route::DeleteWebhook
+        | Route::ResumeWebhook
+        | Route::EndWebhookSecret => (&[], &[]),
         _ => return None,
     };
     Some(Words { fields, parameters })

@@ -1,5 +1,7 @@
 //! The endpoints that terminal events are posted to: named, shown, deleted, and served again.
 
+pub(crate) mod secrets;
+
 use hyper::StatusCode;
 use request::store::{Asked, Put, Stepped, StoreError};
 use request::webhook::limits::ENDPOINTS_MAX;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use request::Position;
 use request::store::{Page, PageError, Stepped, Store, StoreError};
-use request::webhook::{Effect, Endpoint, EndpointName, Fault, Input, Standing, Ticket, message_id, sign};
+use request::webhook::{Effect, Endpoint, EndpointName, Fault, Input, Standing, Ticket, message_id, sign_with_all};
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
@@ -77,7 +77,7 @@ impl Courier {
         let Ok(target) = Target::parse(&endpoint.url) else { return failed(Fault::Unreachable) };
         let message_id = message_id(&stream_id, seq);
         let at_s = (self.outside.now_ms)() / 1_000;
-        let signature = sign(&endpoint.secret, &message_id, at_s, &body);
+        let signature = sign_with_all(endpoint.secrets(), &message_id, at_s, &body);
         let head = Letterhead { message_id, at_s, signature, user_agent: &self.outside.user_agent };
         Ok(match post(&*self.outside.dial, &target, &head, body, (self.outside.now_ms)()).await {
             Ok(answer) => Input::Answered { ticket, status: answer.status, retry_after_ms: answer.retry_after_ms },

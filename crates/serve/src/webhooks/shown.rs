@@ -15,6 +15,7 @@ pub(crate) fn endpoint(endpoint: &Endpoint) -> Value {
         "v": 1,
         "name": endpoint.name.as_str(),
         "url": endpoint.url,
+        "secret_count": endpoint.secrets().count(),
         "state": state,
         "gap": gap,
         "acked": endpoint.acked,

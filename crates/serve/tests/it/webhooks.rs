@@ -80,7 +80,8 @@ impl Delivery {
             |with: u8| -> Vec<u8> { (0..64).map(|place| key.get(place).copied().unwrap_or_default() ^ with).collect() };
         let inner = Sha256::digest([pad(0x36), signed.into_bytes()].concat());
         let mac = Sha256::digest([pad(0x5c), inner.to_vec()].concat());
-        self.header("webhook-signature") == format!("v1,{}", STANDARD.encode(mac))
+        let own = format!("v1,{}", STANDARD.encode(mac));
+        self.header("webhook-signature").split(' ').any(|signature| signature == own)
     }
 }
 
@@ -215,6 +216,51 @@ async fn an_event_is_sent_once_more_when_somebody_wants_it() {
     ] {
         assert_eq!(daemon.post(&redeliver, body).await.verdict(), verdict);
     }
+}
+
+#[tokio::test]
+async fn two_secrets_sign_while_receivers_change_from_one_to_the_other_and_neither_is_shown_again() {
+    let daemon = Daemon::start().await;
+    let (receiver, session) = (Receiver::new().await, daemon.occupied().await);
+    let told = |answer: &Answer| answer.json()["secret"].as_str().unwrap().to_owned();
+    let former = told(&daemon.put("ops", json!({ "url": receiver.url() })).await);
+    let rotated = daemon.post(&format!("{HOOKS}/ops/secrets"), json!({})).await;
+    assert_eq!((rotated.status, &rotated.json()["secret_count"]), (200, &json!(2)));
+    let newer = told(&rotated);
+    let signed_by = async |id: &str| {
+        daemon.end(&session, id).await;
+        let delivery = receiver.next().await;
+        let signed = [&former, &newer].map(|secret| delivery.is_signed_by(secret));
+        assert_eq!(delivery.header("webhook-signature").split(' ').count(), signed.iter().filter(|by| **by).count());
+        delivery.answer("200 OK").await;
+        signed
+    };
+    assert_eq!(signed_by("r1").await, [true, true]);
+    let third = daemon.post(&format!("{HOOKS}/ops/secrets"), json!({})).await;
+    assert_eq!(third.verdict(), "409 webhook_rotating");
+    let again = daemon.post(&format!("{HOOKS}/ops/secrets"), json!({ "secret": newer })).await;
+    assert_eq!((again.status, again.json().get("secret")), (200, None), "the same once more changes nothing");
+    let shown = daemon.hook("ops").await.to_string();
+    assert!(!shown.contains("whsec_") && !shown.contains(&former[6..]) && !shown.contains(&newer[6..]), "{shown}");
+    let ended = daemon.ask(&format!("DELETE {HOOKS}/ops/secrets/former"), "").await;
+    assert_eq!((ended.status, &ended.json()["secret_count"]), (200, &json!(1)));
+    assert_eq!(signed_by("r2").await, [false, true]);
+    // Taken back, it is as it was.
+    daemon.post(&format!("{HOOKS}/ops/secrets"), json!({ "secret": former })).await;
+    assert_eq!(daemon.ask(&format!("DELETE {HOOKS}/ops/secrets/current"), "").await.status, 200);
+    assert_eq!(signed_by("r3").await, [false, true]);
+    for (line, verdict) in [
+        (format!("DELETE {HOOKS}/ops/secrets/former"), "409 webhook_not_rotating"),
+        (format!("DELETE {HOOKS}/ops/secrets/current"), "409 webhook_not_rotating"),
+        (format!("DELETE {HOOKS}/ops/secrets/other"), "404 webhook_secret_not_found"),
+        (format!("DELETE {HOOKS}/none/secrets/former"), "404 webhook_not_found"),
+        (format!("POST {HOOKS}/none/secrets"), "404 webhook_not_found"),
+    ] {
+        assert_eq!(daemon.ask(&line, "").await.verdict(), verdict, "{line}");
+    }
+    let refused = daemon.post(&format!("{HOOKS}/ops/secrets"), json!({ "secret": "whsec_s3cret" })).await;
+    assert_eq!(refused.verdict(), "400 invalid_webhook_secret");
+    assert!(!refused.json().to_string().contains("s3cret"));
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod request;
 mod serve;
+mod webhook;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,10 @@ pub(crate) use request::{
     RequestCommand, SendArgs, StoreArgs, StoreCommand, WaitArgs, WatchArgs,
 };
 pub(crate) use serve::{AccessArgs, Hidden, LimitArgs, PermissionArgs, PermissionPolicy, RateArgs, ServeArgs};
+pub(crate) use webhook::{
+    WebhookAddArgs, WebhookArgs, WebhookCommand, WebhookListArgs, WebhookNameArgs, WebhookRedeliverArgs,
+    WebhookRetireArgs, WebhookRotateArgs, WebhookShownArgs, WhichSecret,
+};
 
 /// Puts any coding agent that speaks ACP behind HTTP, and never loses track of what became of a prompt.
 ///
@@ -73,6 +78,8 @@ pub(crate) enum Command {
     Send(SendArgs),
     /// Look at durable requests, wait for them, cancel them, and follow what becomes of them
     Request(RequestArgs),
+    /// Have what ends posted to endpoints: name them, look after them, change their secrets
+    Webhook(WebhookArgs),
     /// Say why each open prompt of a session, or of all below a folder, is or is not resolvable
     Explain(ExplainArgs),
     /// Run the built-in scripted agent on stdin and stdout

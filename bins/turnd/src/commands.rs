@@ -8,3 +8,4 @@ pub(crate) mod man;
 pub(crate) mod request;
 pub(crate) mod send;
 pub(crate) mod serve;
+pub(crate) mod webhook;

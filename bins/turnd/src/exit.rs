@@ -151,7 +151,7 @@ impl From<io::Error> for Failure {
 }
 
 /// A text of somebody else as part of one line on a terminal: no control character, and not without end.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut shown: String =
         text.chars().take(TEXT_CHARS_MAX).map(|char| if char.is_control() { ' ' } else { char }).collect();
     if text.chars().nth(TEXT_CHARS_MAX).is_some() {

@@ -44,6 +44,9 @@ fn main() -> ExitCode {
         Command::Request(args) => {
             on(&mut Builder::new_current_thread(), |runtime| told(runtime.block_on(commands::request::run(args))))
         }
+        Command::Webhook(args) => {
+            on(&mut Builder::new_current_thread(), |runtime| told(runtime.block_on(commands::webhook::run(args))))
+        }
         Command::Completions(args) => told(commands::completions::run(&args)),
         Command::Man(args) => told(commands::man::run(&args)),
         Command::Explain(args) => commands::explain::run(args),

@@ -12,7 +12,7 @@ use crate::exit::STATUSES;
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
 /// Ids that are words of the daemon's paths: what is asked under them is no request.
-const PATH_WORDS: [&str; 3] = ["events", "stream", "consumers"];
+const PATH_WORDS: [&str; 4] = ["events", "stream", "consumers", "webhooks"];
 
 /// The states in which a request may still become anything.
 const PENDING: [&str; 3] = ["registered", "submitted", "bound"];
@@ -390,6 +390,7 @@ mod tests {
             ("events", false),
             ("stream", false),
             ("consumers", false),
+            ("webhooks", false),
             ("event", true),
         ] {
             assert_eq!(request_id(text).is_ok(), expected, "{text}");

@@ -65,7 +65,7 @@ pub(super) fn print(answer: &Answer, named: (&str, &str)) -> Result<Exit, Failur
 }
 
 /// The object that an answer is, which has to name what was asked about: some other page of some other server says nothing of it.
-fn object_of(answer: &Answer, (key, name): (&str, &str)) -> Result<Value, Failure> {
+pub(super) fn object_of(answer: &Answer, (key, name): (&str, &str)) -> Result<Value, Failure> {
     if !answer.is_success() {
         return Err(Failure::refused(answer));
     }
@@ -77,7 +77,7 @@ fn object_of(answer: &Answer, (key, name): (&str, &str)) -> Result<Value, Failur
 }
 
 /// JSON text as one line: its strings hold no bare newline, so whichever is there stands between two words.
-fn one_line(json: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn one_line(json: &[u8]) -> Cow<'_, [u8]> {
     let json = json.trim_ascii();
     if json.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
         json.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect::<Vec<_>>().into()

@@ -15,6 +15,7 @@ mod explain_live;
 mod failures;
 mod faults;
 mod front;
+mod hooks;
 mod http;
 mod kill;
 mod permission;

@@ -351,13 +351,15 @@ fn help_shows_the_exit_statuses_and_two_examples_for_each_command() {
     let subcommands = ["get", "cancel", "list", "wait", "watch", "ack"];
     let stores = ["verify", "export", "recover"].map(|name| vec!["request", "store", name]);
     let others = [vec!["send"], vec!["request"], vec!["request", "store"], vec!["completions"], vec!["man"]];
-    for words in subcommands.map(|name| vec!["request", name]).into_iter().chain(stores).chain(others) {
+    let hooks = ["list", "show", "add", "remove", "resume", "rotate", "retire", "dead-letters", "redeliver"];
+    let hooks = hooks.map(|name| vec!["webhook", name]).into_iter().chain([vec!["webhook"]]);
+    for words in subcommands.map(|name| vec!["request", name]).into_iter().chain(stores).chain(others).chain(hooks) {
         let text = stdout(&turnd(&[&words[..], &["--help"]].concat()));
         let examples = text.split("\nExamples:\n").nth(1).unwrap_or_default();
         let shown = examples.lines().take_while(|line| line.starts_with("  ")).filter(|line| line.contains("turnd "));
         assert_eq!(shown.count(), 2, "{words:?}: {text}");
         let lists = text.contains("\nExit status:\n  0    done\n") && text.contains("\n  11   wait:");
-        assert_eq!(lists, ["send", "request"].contains(&words[0]), "{words:?}: {text}");
+        assert_eq!(lists, ["send", "request", "webhook"].contains(&words[0]), "{words:?}: {text}");
     }
 }
 
@@ -366,7 +368,7 @@ fn completions_and_manual_pages_come_from_the_definitions() {
     for shell in ["bash", "zsh", "fish"] {
         let output = turnd(&["completions", shell]);
         assert!(output.status.success());
-        for word in ["return-final", "final-timeout-ms", "delivery_failed", "watch"] {
+        for word in ["return-final", "final-timeout-ms", "delivery_failed", "watch", "dead-letters"] {
             assert!(stdout(&output).contains(word), "{shell} does not know {word}");
         }
     }

@@ -110,6 +110,7 @@ bench: build
     cargo bench -p turnd --bench crowd
     cargo bench -p turnd --bench loads
     cargo bench -p turnd --bench returns
+    cargo bench -p turnd --bench webhooks
     cargo bench -p turnd-request --bench store
     cargo bench -p turnd-ledger --bench throughput
     cargo run --release -p turnd-attribution --example reading_cost

@@ -47,7 +47,7 @@ def before_call(ctx, case, **kwargs):
     if operation in {"readReturnEvents", "getReturnRequest"} and re.fullmatch(r"[0-9]{1,5}", str(waiting)):
         if int(waiting) <= 30_000:
             case.query["wait_ms"] = 1  # nothing comes, and the client does not wait so long
-    if operation == "putWebhook" and isinstance(body, dict):
+    if operation in {"putWebhook", "rotateWebhookSecret"} and isinstance(body, dict):
         name_a_receiver(body)
 
 

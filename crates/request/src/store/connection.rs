@@ -34,8 +34,13 @@ pub(super) fn reading(path: &Path, busy_ms: u64) -> rusqlite::Result<Connection>
 /// Opens the file to look whether it may be used: closing this connection leaves every file as it is.
 pub(super) fn looking(path: &Path, busy_ms: u64) -> rusqlite::Result<Connection> {
     let conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, busy_ms)?;
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    leave_log(&conn)?;
     Ok(conn)
+}
+
+/// Closing the connection will not bring the log into the file.
+pub(super) fn leave_log(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
 
 fn open(path: &Path, flags: OpenFlags, busy_ms: u64) -> rusqlite::Result<Connection> {

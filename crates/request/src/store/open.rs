@@ -109,13 +109,15 @@ pub(super) fn open(
     if !place.file().exists() {
         schema::publish(place, schema::draft(place, &Beginning::fresh(now_ms))?)?;
     }
-    if let Some(what) = examine(place, busy_ms)? {
-        let aside = place.set_aside(now_ms).map_err(io)?;
-        tracing::error!(%what, aside = %aside.display(), "the request store is corrupt; its files are put aside");
-        return Err(OpenError::Corrupt { aside, what });
+    believe(place, busy_ms, now_ms)?;
+    let mut conn = connection::writing(&place.file(), busy_ms)?;
+    if schema::version(&conn)? != VERSION {
+        schema::migrate(&conn, place, &STEPS, now_ms, fail_points)?;
+        drop(conn);
+        // What was not looked at in a file of an older version.
+        believe(place, busy_ms, now_ms)?;
+        conn = connection::writing(&place.file(), busy_ms)?;
     }
-    let conn = connection::writing(&place.file(), busy_ms)?;
-    schema::migrate(&conn, place, &STEPS, now_ms, fail_points)?;
     let mut meta = Meta::read(&conn)?;
     if meta.closed_at.is_some() {
         return Err(OpenError::Exported);
@@ -129,6 +131,17 @@ pub(super) fn open(
     )?;
     let watermark = Watermark::begin(&place.watermark(), &meta)?;
     Ok(Opened { conn, meta, watermark })
+}
+
+/// Puts a file aside that is not sound.
+///
+/// # Errors
+/// [`OpenError::Corrupt`] then, and whatever keeps it from being looked at.
+fn believe(place: &Place, busy_ms: u64, now_ms: u64) -> Result<(), OpenError> {
+    let Some(what) = examine(place, busy_ms)? else { return Ok(()) };
+    let aside = place.set_aside(now_ms).map_err(io)?;
+    tracing::error!(%what, aside = %aside.display(), "the request store is corrupt; its files are put aside");
+    Err(OpenError::Corrupt { aside, what })
 }
 
 /// What is wrong with the file, if anything. Changes no byte of it.

@@ -169,14 +169,20 @@ impl Writer {
         if batch.is_empty() { Ok(Committed { newest: None, has_written: true }) } else { Err(error) }
     }
 
-    /// Opens the file anew and finds out which of the commands are in it: those are answered and leave the batch.
+    /// Opens the file anew and finds out which of the commands are in it: those are answered and leave the batch. A file that has forgotten a
+    /// commit that somebody was told of is not gone on with: its next number would be one that was given.
     fn reopen(&mut self, batch: &mut Vec<Item>) -> Result<(), StoreError> {
         self.fail_points.reach(When::At, "reopen")?;
         let conn = connection::writing(&self.place.file(), self.busy_ms)?;
+        let (stored, head) = stored_commit(&conn)?;
+        if stored < self.commit_no {
+            let _ = connection::leave_log(&conn);
+            let what = format!("commit {} was done, the file ends with {stored}", self.commit_no);
+            return Err(StoreError::Corrupt(what));
+        }
         if !connection::checkpoint(&conn)? {
             return Err(StoreError::Busy);
         }
-        let (stored, head) = stored_commit(&conn)?;
         self.conn = Some(conn);
         self.commit_no = stored;
         self.watermark.note(stored, Some(head));
@@ -221,8 +227,7 @@ impl Writer {
         tracing::error!(%error, "the request store is corrupt; it takes nothing more");
         self.shared.set_trouble(Some(error.clone()));
         if let Some(conn) = self.conn.take() {
-            // Closing would bring the log into the file.
-            let _ = conn.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+            let _ = connection::leave_log(&conn);
         }
         self.shared.readers.forget();
         self.give_up(batch, error);

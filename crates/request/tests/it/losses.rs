@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use rusqlite::Connection;
-use turnd_request::store::{OpenError, Page, Registered, recover, reset, verify};
+use turnd_request::store::{OpenError, Page, Registered, StoreError, recover, reset, verify};
 use turnd_request::{InputWritten, NotThere, Position, State};
 
 use crate::world::{World, asked, dispatched, id, settled, wait};
@@ -55,6 +55,45 @@ fn scenario_83_a_file_that_has_forgotten_a_commit_that_was_told_is_no_store_wher
     put_back(&files);
     world.open();
     assert_eq!(world.events().len(), 3, "what is whole is a store");
+}
+
+#[test]
+fn scenario_83_a_file_that_forgets_a_commit_while_it_is_open_gives_no_number_again_and_the_outcome_stays_on_a_line() {
+    let mut world = World::new();
+    world.complete("first");
+    world.submit("x");
+    let before = std::fs::read(world.file()).unwrap();
+    // What the log still has of that time is what the file will be taken back to.
+    let log = std::fs::read(world.folder().join("requests.db-wal")).unwrap();
+    assert_eq!(world.complete("second").seq, 2);
+    world.fail_points.set("before:commit=io; reopen=io");
+    assert!(matches!(world.register("refused"), Err(StoreError::Io(_))), "the file is closed");
+    put_back(&[(world.file(), before), (world.folder().join("requests.db-wal"), log)]);
+    world.fail_points.set("");
+    let told = wait(|reply| world.store().apply(id("x"), settled("of x"), world.now, reply));
+    assert!(matches!(told, Err(StoreError::Corrupt(_))), "{told:?}");
+    assert_eq!(world.store().newest(), 2);
+    world.store = None;
+    assert!(std::fs::read_to_string(world.folder().join("outcomes.jsonl")).unwrap().contains("of x"));
+    assert!(matches!(world.try_open(), Err(OpenError::Corrupt { .. })), "what was noted beside it stays");
+}
+
+#[test]
+fn scenario_83_a_file_of_an_older_version_that_has_forgotten_a_commit_is_no_store_either() {
+    let mut world = World::new();
+    world.complete("first");
+    world.store.take().unwrap().close(world.now).unwrap();
+    let old = std::fs::read(world.file()).unwrap();
+    world.open();
+    world.complete("second");
+    world.store.take().unwrap().close(world.now).unwrap();
+    std::fs::write(world.file(), old).unwrap();
+    Connection::open(world.file())
+        .unwrap()
+        .execute_batch("ALTER TABLE webhook DROP COLUMN former_secret; PRAGMA user_version = 1")
+        .unwrap();
+    let told = world.try_open();
+    assert!(matches!(&told, Err(OpenError::Corrupt { what, .. }) if what.contains("number 2 was given")), "{told:?}");
 }
 
 #[test]

@@ -193,10 +193,10 @@ fn new(asked: &Asked, head: u64, generation: u64, at_ms: u64) -> Endpoint {
 /// Another URL or secret is another receiver: what the one before it said, that it wants no more included, is not about this one.
 fn changed(known: Endpoint, asked: &Asked, generation: u64) -> Endpoint {
     let secret = asked.secret.clone().unwrap_or_else(|| known.secret.clone());
+    let former_secret = known.former_secret.clone().filter(|_| asked.secret.is_none());
     if known.url == asked.url && known.secret == secret {
-        return known;
+        return Endpoint { former_secret, ..known };
     }
-    let former_secret = known.former_secret.clone().filter(|_| known.secret == secret);
     Endpoint {
         url: asked.url.clone(),
         secret,

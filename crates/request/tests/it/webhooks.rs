@@ -151,6 +151,13 @@ fn two_secrets_sign_until_one_of_them_is_ended_also_in_the_next_life_and_of_a_tr
         panic!()
     };
     assert_eq!((&endpoint.secret, &endpoint.former_secret), (&key(5), &None));
+    let rotated = world.rotate("a", Rotation::Begin(key(6))).unwrap().unwrap();
+    let Put::Done { endpoint, .. } = world.put(Asked { secret: Some(key(6)), after: None, ..asked("a") }).unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!((&endpoint.secret, &endpoint.former_secret), (&key(6), &None), "also the newer of both");
+    assert_eq!(endpoint.generation, rotated.generation, "it is the same receiver");
     world.assert_sound();
 }
 

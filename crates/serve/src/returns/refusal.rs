@@ -12,13 +12,27 @@ use crate::returns::opening::is_passing;
 /// Whether the input was written, as every refusal of a submission says.
 pub(crate) const INPUT_WRITTEN: &str = "input_written";
 
-/// The same refusal, saying that nothing was sent.
+/// The same refusal, saying that nothing was sent, unless it says something already. Of what broke nobody knows how far it had come.
 pub(crate) fn unsent(refusal: Refusal) -> Refusal {
-    if refusal.fields.iter().any(|(key, _)| *key == INPUT_WRITTEN) {
-        refusal
-    } else {
-        refusal.with(INPUT_WRITTEN, "no")
+    if is_told(&refusal) {
+        return refusal;
     }
+    if is_fault(&refusal) { doubtful(refusal) } else { refusal.with(INPUT_WRITTEN, InputWritten::No.as_str()) }
+}
+
+/// The same refusal, saying that the input may have been written.
+pub(crate) fn doubtful(refusal: Refusal) -> Refusal {
+    refusal.with(INPUT_WRITTEN, InputWritten::Maybe.as_str())
+}
+
+/// Whether a refusal says what became of the input.
+pub(crate) fn is_told(refusal: &Refusal) -> bool {
+    refusal.fields.iter().any(|(key, _)| *key == INPUT_WRITTEN)
+}
+
+/// Whether a fault of ours is all that is known.
+pub(crate) fn is_fault(refusal: &Refusal) -> bool {
+    refusal.status == StatusCode::INTERNAL_SERVER_ERROR
 }
 
 /// The same refusal, saying that there is a request of that id, and how it stands. One that is not over yet may still be sent.
@@ -68,11 +82,11 @@ pub(crate) fn reused(request_id: &str) -> Refusal {
     unsent(refusal.with("request_id", request_id))
 }
 
-/// 410: the id is older than what is remembered.
+/// 410: the id is older than what is remembered, and may have been sent.
 pub(crate) fn expired(request_id: &str) -> Refusal {
     let message = "This request id is older than what is remembered; whether it was used is not known any more";
     let refusal = Refusal::new(StatusCode::GONE, "request_id_expired", message);
-    unsent(refusal.with("request_id", request_id))
+    doubtful(refusal.with("request_id", request_id))
 }
 
 /// 410: the request ended long ago, and only how is still known.

@@ -9,9 +9,7 @@ use std::time::Duration;
 use bridge::witness::Facts;
 use bridge::{AdmitError, Prompt, Session};
 use request::store::{Entry as Known, Registered, Tombstone};
-use request::{
-    Asked, Baseline, Canonical, Input, InputWritten, Options, Phase, Registration, Request, RequestId, State,
-};
+use request::{Asked, Baseline, Canonical, Input, Options, Phase, Registration, Request, RequestId, State};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout};
 
@@ -83,24 +81,23 @@ impl Returns {
         }
     }
 
-    /// A refusal with what is true of the caller's id. Where the store cannot take a request it may still be known whether it has one of that
-    /// id; where that is not known either, the id may have been sent in another call.
+    /// A refusal with what is true of the caller's id. Where the store cannot take a request, or something broke, it may still be known
+    /// whether there is one of that id; where that is not known either, the id may have been sent.
     async fn doubted(&self, named: Option<RequestId>, refusal: Refusal) -> Refusal {
-        let says = refusal.fields.iter().any(|(key, _)| *key == refusal::INPUT_WRITTEN);
-        let Some(request_id) = named.filter(|_| !says && refusal::is_of_store(&refusal)) else {
+        let is_open = !refusal::is_told(&refusal) && (refusal::is_of_store(&refusal) || refusal::is_fault(&refusal));
+        let Some(request_id) = named.filter(|_| is_open) else {
             return refusal::unsent(refusal);
         };
         self.told_of(&request_id, refusal).await
     }
 
-    /// A refusal with what is on record of an id.
+    /// A refusal with what is on record of an id, once nobody is about to put it there.
     async fn told_of(&self, request_id: &RequestId, refusal: Refusal) -> Refusal {
+        let _foremost = self.callers.take(request_id).await;
         match self.known(request_id).await {
             Ok(None) => refusal::unsent(refusal),
             Ok(Some(Known::Request(request))) => refusal::stored(refusal, &request),
-            Ok(Some(Known::Tombstone(_))) | Err(_) => {
-                refusal.with(refusal::INPUT_WRITTEN, InputWritten::Maybe.as_str())
-            }
+            Ok(Some(Known::Tombstone(_))) | Err(_) => refusal::doubtful(refusal),
         }
     }
 

@@ -36,11 +36,18 @@ pub(crate) async fn submit(call: &Call<'_>) -> Result<Reply, Refusal> {
         Ok(submission) => submission,
         Err(refusal) => return Err(returns.malformed(call, refusal).await),
     };
-    match returns.submit(submission).await? {
+    let submitted = returns.submit(submission).await?;
+    answer(returns, submitted).await
+}
+
+/// What its caller is told of a submission. There is a request, whether it can be read in that moment or not.
+async fn answer(returns: &Arc<Returns>, submitted: Submitted) -> Result<Reply, Refusal> {
+    let read = match submitted {
         Submitted::New(request_id) => receipt(returns, StatusCode::ACCEPTED, request_id, false).await,
         Submitted::Replayed(request_id) => receipt(returns, StatusCode::OK, request_id, true).await,
-        Submitted::Expired(tombstone) => Ok(reply_json(StatusCode::OK, &remains(&tombstone))),
-    }
+        Submitted::Expired(tombstone) => return Ok(reply_json(StatusCode::OK, &remains(&tombstone))),
+    };
+    read.map_err(refusal::doubtful)
 }
 
 fn submission(call: &Call<'_>) -> Result<Submission, Refusal> {
@@ -311,4 +318,19 @@ fn whole(call: &Call<'_>, key: &'static str, code: &'static str) -> Result<Optio
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|number| is_number && *number <= JSON_INTEGER_MAX);
     number.map(Some).ok_or_else(|| Refusal::bad_request(code, format!("`{key}` must be a whole number")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn of_a_request_that_cannot_be_read_nobody_says_that_it_was_not_sent() {
+        let without_store = Returns::new(Arc::default());
+        let id = RequestId::parse("X").unwrap();
+        for submitted in [Submitted::New(id.clone()), Submitted::Replayed(id)] {
+            let refusal = refusal::unsent(answer(&without_store, submitted).await.unwrap_err());
+            assert_eq!(refusal.fields, [(refusal::INPUT_WRITTEN, "maybe".into())], "{refusal:?}");
+        }
+    }
 }

@@ -64,6 +64,34 @@ async fn of_a_store_that_is_closed_nothing_is_said_but_that_it_is() {
 }
 
 #[test]
+fn of_what_broke_and_of_an_id_that_is_forgotten_nobody_says_that_it_was_not_sent() {
+    for refusal in [refusal::unsent(Refusal::internal()), refusal::unsent(refusal::expired("X"))] {
+        let told: Vec<_> = refusal.fields.iter().filter(|(key, _)| *key == refusal::INPUT_WRITTEN).collect();
+        assert_eq!(told, [&(refusal::INPUT_WRITTEN, "maybe".into())], "{refusal:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_an_id_that_another_caller_is_at_is_told_what_that_one_makes_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let returns = Returns::new(Arc::default());
+    returns.open(folder.path().join("requests")).await;
+    let id = submission("s").request_id;
+    let foremost = returns.callers.take(&id).await;
+    let telling = returns.spawn({
+        let (returns, id) = (Arc::clone(&returns), id.clone());
+        async move { returns.told_of(&id, refusal::busy("s")).await }
+    });
+    tokio::task::yield_now().await;
+    assert!(!telling.is_finished());
+    returns.register(registration(&submission("s"), None)).await.unwrap();
+    drop(foremost);
+    let told = telling.await.unwrap();
+    assert!(told.fields.contains(&("state", "registered".into())), "{told:?}");
+    returns.close().await;
+}
+
+#[test]
 fn what_the_bridge_does_not_admit_was_not_sent() {
     for (error, status, code) in [
         (AdmitError::Busy, 409, "busy"),

@@ -130,7 +130,7 @@ where
     let call = Call { daemon, workspace, head, fields, matched };
     if is_about_returns(call.matched.route) {
         daemon.returns.opened().await;
-        understood::check(&call).await?;
+        understood::check(&call, &bytes).await?;
     }
     answered(&call).await
 }

@@ -57,16 +57,16 @@ pub(crate) const fn is_about_returns(route: Route) -> bool {
 /// Whether all that a call about return requests says is understood.
 ///
 /// # Errors
-/// 400 `unknown_field`, `unknown_parameter`, `repeated_parameter` or `idempotency_key_not_taken`; 415 `json_required` for a body that is not
-/// declared as JSON, of which nothing would be read.
-pub(crate) async fn check(call: &Call<'_>) -> Result<(), Refusal> {
-    match is_understood(call) {
+/// 400 `body_not_object`, `unknown_field`, `unknown_parameter`, `repeated_parameter` or `idempotency_key_not_taken`; 415 `json_required` for
+/// a body that is not declared as JSON, of which nothing would be read.
+pub(crate) async fn check(call: &Call<'_>, body: &[u8]) -> Result<(), Refusal> {
+    match is_understood(call, body) {
         Ok(()) => Ok(()),
         Err(refusal) => Err(call.daemon.returns.malformed(call, refusal).await),
     }
 }
 
-fn is_understood(call: &Call<'_>) -> Result<(), Refusal> {
+fn is_understood(call: &Call<'_>, body: &[u8]) -> Result<(), Refusal> {
     let Some(Words { fields, parameters }) = words(call.matched.route) else { return Ok(()) };
     if call.matched.route == Route::SubmitReturn && call.head.headers.contains_key(IDEMPOTENCY_KEY) {
         let message = "A return request is named by `requestId` in the body, and `Idempotency-Key` has no meaning here";
@@ -76,6 +76,9 @@ fn is_understood(call: &Call<'_>) -> Result<(), Refusal> {
     if !reads && is_unread(&call.head.headers) {
         let message = "Request body must be sent as application/json; nothing else is read";
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "json_required", message));
+    }
+    if !is_object(body) {
+        return Err(Refusal::bad_request("body_not_object", "Request body must be a JSON object"));
     }
     if let Some(field) = call.fields.keys().find(|key| !fields.contains(&key.as_str())) {
         return Err(unknown_field(field, fields));
@@ -88,6 +91,11 @@ fn is_unread(headers: &HeaderMap) -> bool {
     let is_empty = headers.get(CONTENT_LENGTH).is_none_or(|length| length.as_bytes() == b"0");
     let has_body = !is_empty || headers.contains_key(TRANSFER_ENCODING);
     has_body && !is_json(headers)
+}
+
+/// Whether a body that is JSON has fields, or there is none.
+fn is_object(body: &[u8]) -> bool {
+    body.trim_ascii().first().is_none_or(|first| *first == b'{')
 }
 
 fn unknown_field(field: &str, known: &[&str]) -> Refusal {
@@ -145,6 +153,16 @@ mod tests {
         assert_eq!(query("%61fter=1"), "unknown_parameter %61fter");
         assert_eq!(query("after=1&limit=2&after=1"), "repeated_parameter after");
         assert_eq!(query(&"x".repeat(100)), format!("unknown_parameter {}", "x".repeat(64)));
+    }
+
+    #[test]
+    fn a_body_is_an_object_or_none() {
+        for sound in ["", " \r\n", "{}", "\n{\"a\":[]}"] {
+            assert!(is_object(sound.as_bytes()), "{sound:?}");
+        }
+        for other in ["[]", "null", "7", " \"{}\"", "true"] {
+            assert!(!is_object(other.as_bytes()), "{other:?}");
+        }
     }
 
     #[test]

@@ -77,6 +77,10 @@ fn submission(call: &Call<'_>) -> Result<Submission, Refusal> {
             Refusal::bad_request("invalid_timeout_ms", message)
         })?,
     };
+    if options.cancel_on_timeout && timeout_ms == 0 {
+        let message = "`cancelOnTimeout` means nothing without `timeoutMs`";
+        return Err(Refusal::bad_request("cancel_on_timeout_without_timeout", message));
+    }
     let (is_named, session_id) = (named.is_some(), call.session_id());
     Ok(Submission { request_id, is_named, session_id, client, content, canonical, options, timeout_ms })
 }

@@ -99,6 +99,8 @@ fn a_request_that_is_none_says_what_is_wrong_and_that_nothing_was_sent() {
         (json!({ "timeoutMs": "1" }), "invalid_timeout_ms"),
         (json!({ "queue": "yes" }), "invalid_queue"),
         (json!({ "cancelOnTimeout": 1 }), "invalid_cancel_on_timeout"),
+        (json!({ "cancelOnTimeout": true }), "cancel_on_timeout_without_timeout"),
+        (json!({ "cancelOnTimeout": true, "timeoutMs": 0 }), "cancel_on_timeout_without_timeout"),
         (json!({ "expectedIncarnation": 1 }), "invalid_expected_incarnation"),
     ] {
         is_refused(&mut world, &session, &with(body("X", "hello"), &fields), 400, code);
@@ -107,6 +109,8 @@ fn a_request_that_is_none_says_what_is_wrong_and_that_nothing_was_sent() {
     is_refused(&mut world, nowhere, &body("X", "hello"), 404, "session_not_found");
     let (status, refusal) = world.call("POST", &format!("/session/{session}/return-requests"), "{bad");
     assert_eq!((status, &refusal["code"], &refusal["input_written"]), (400, &json!("invalid_json"), &json!("no")));
+    let (status, refusal) = world.call("POST", &format!("/session/{session}/return-requests"), "[]");
+    assert_eq!((status, &refusal["code"], &refusal["input_written"]), (400, &json!("body_not_object"), &json!("no")));
     assert!(!world.base().join("journal.jsonl").exists() || prompts(&world) == 0);
 }
 
@@ -132,11 +136,14 @@ fn what_a_caller_says_that_means_nothing_here_is_refused_and_not_passed_over() {
         ("POST", "/return-requests/X/cancel", r#"{"requestId":"Y"}"#, "unknown_field"),
         ("POST", "/return-requests/X/cancel", r#"{"interupt":true}"#, "unknown_field"),
         ("POST", "/return-requests/X/cancel?interrupt=true", "{}", "unknown_parameter"),
+        ("POST", "/return-requests/X/cancel", "null", "body_not_object"),
+        ("PUT", "/return-requests/consumers/c", "[7]", "body_not_object"),
         ("PUT", "/return-requests/consumers/c", r#"{"ack":1}"#, "unknown_field"),
         ("PUT", "/return-requests/webhooks/w", r#"{"url":"http://127.0.0.1:9/","key":"k"}"#, "unknown_field"),
         ("GET", "/return-requests/X?waitMs=1", "", "unknown_parameter"),
         ("GET", "/return-requests?session_id=s", "", "unknown_parameter"),
         ("GET", "/return-requests/events?after=1&after=2", "", "repeated_parameter"),
+        ("GET", "/return-requests/events?after=1&cursor=x", "", "cursor_beside_after"),
         ("GET", "/return-requests/stream?wait_ms=1", "", "unknown_parameter"),
     ] {
         let (status, refusal) = world.call(method, path, sent);

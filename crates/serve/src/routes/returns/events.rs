@@ -112,8 +112,13 @@ fn form(call: &Call<'_>) -> Option<Form> {
 /// The place to go on behind: that of the last event a browser has seen, a cursor, or a number; the beginning without any.
 fn after(call: &Call<'_>) -> Result<Position, Refusal> {
     let query = call.head.uri.query();
+    let (cursor, after) = (query::value(query, "cursor"), query::value(query, "after"));
+    if cursor.is_some() && after.is_some() {
+        let message = "`cursor` and `after` both say where to go on; one of them is enough";
+        return Err(Refusal::bad_request("cursor_beside_after", message));
+    }
     let last = call.head.headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty());
-    let said = last.map(Into::into).or_else(|| query::value(query, "cursor")).or_else(|| query::value(query, "after"));
+    let said = last.map(Into::into).or(cursor).or(after);
     let Some(text) = said else { return Ok(Position::Number(0)) };
     let message = "`after` must be a number, and `cursor` one that was given out here";
     Position::parse(&text).map_err(|_| Refusal::bad_request("invalid_cursor", message))

@@ -64,10 +64,16 @@ fn scenario_53_pieces_of_a_released_turn_never_get_into_the_answer_to_a_request(
     let mut world = World::journaled(&["--linger-ms", "100", "--settle-grace-ms", "100"]);
     for (id, is_before) in [("before", true), ("behind", false)] {
         let session = world.session();
-        // It goes on to speak long after its caller was let go.
-        let released = json!({ "prompt": [{ "type": "text", "text": "deaf 5000" }], "deadlineMs": 1_500 }).to_string();
+        world.prompt(&session, "hang");
+        // It goes on to speak long after its caller was let go, for which the time begins when the one before it is cancelled.
+        let text = [json!({ "type": "text", "text": "deaf 600000" })];
+        let released = json!({ "prompt": text, "runDeadlineMs": 300 }).to_string();
         assert_eq!(world.call("POST", &format!("/session/{session}/prompt"), &released).0, 202);
         let queued = with(body(id, "slow 300"), &json!({ "queue": true }));
+        if is_before {
+            submit_with(&mut world, &session, &queued);
+        }
+        assert_eq!(world.call("POST", &format!("/session/{session}/cancel"), "{}").0, 204);
         if !is_before {
             crate::world::until("it is released", || {
                 (post(&mut world, &session, &body("refused", "hello")).1["code"] == "session_tainted").then_some(())
@@ -75,8 +81,6 @@ fn scenario_53_pieces_of_a_released_turn_never_get_into_the_answer_to_a_request(
             // Only a plain prompt has the host replace the agent.
             let prompt = world.prompt(&session, "hello");
             assert_eq!(world.settle(&session, &prompt)["resultText"], "echo: hello");
-            submit_with(&mut world, &session, &queued);
-        } else {
             submit_with(&mut world, &session, &queued);
         }
         let over = ended(&mut world, id);

@@ -202,7 +202,7 @@ fn a_daemon_that_is_killed_around_the_commit_of_a_deadline_has_it_passed_in_the_
         let mut world = World::journaled(&["--linger-ms", "5000"]);
         world.restart_failing(plan);
         let session = world.session();
-        submit_with(&mut world, &session, &with(body("X", "slow 60000"), &json!({ "timeoutMs": 300 })));
+        submit_with(&mut world, &session, &with(body("X", "slow 60000"), &json!({ "timeoutMs": 1_500 })));
         world.until_killed();
         assert_eq!(told(&ended(&mut world, "X")), "timed_out deadline yes", "{plan}");
         all_events(&mut world, 1);
@@ -215,13 +215,13 @@ fn a_daemon_that_is_stopped_over_deadline_and_answer_ends_its_request_once_when_
     let mut world = World::journaled(&["--linger-ms", "5000"]);
     let session = world.session();
     let cast = world.cast(&session);
-    submit_with(&mut world, &session, &with(body("X", "slow 400"), &json!({ "timeoutMs": 200 })));
+    submit_with(&mut world, &session, &with(body("X", "slow 1500"), &json!({ "timeoutMs": 1_000 })));
     world.signal(&[cast.daemon], "STOP");
     until("the host has recorded the answer", || world.transcript(&session).contains("turn_result").then_some(()));
     world.signal(&[cast.daemon], "CONT");
     let over = ended(&mut world, "X");
     match &*told(&over) {
-        DONE => assert_eq!(over["terminal"]["final_message"], ANSWER),
+        DONE => assert!(over["terminal"]["final_message"].as_str().unwrap().ends_with(" 30 done"), "{over}"),
         "timed_out deadline yes" => {
             until("the answer is kept beside it", || {
                 (super::get(&mut world, "X")["late_outcome"]["state"] == "completed").then_some(())

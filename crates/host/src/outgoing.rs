@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
+use std::pin::pin;
+use std::task::{Context, Waker};
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -126,6 +128,11 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         Ok(())
     }
 
+    /// Writes what can be written without waiting. What goes wrong shows at the next write.
+    pub(crate) fn write_now(&mut self) {
+        let _ = pin!(self.write_some()).poll(&mut Context::from_waker(Waker::noop()));
+    }
+
     /// So many bytes of what waits are written.
     fn advance(&mut self, mut written: usize) {
         self.bytes -= written;
@@ -160,6 +167,27 @@ mod tests {
         }
         assert_eq!(outgoing.bytes(), 0);
         assert_eq!(written, b"one\ntwo\n");
+    }
+
+    #[tokio::test]
+    async fn what_there_is_room_for_is_written_at_once_and_the_rest_waits() {
+        let (writer, mut reader) = tokio::io::duplex(6);
+        let mut outgoing = Outgoing::new(Some(writer));
+        outgoing.write_now();
+        outgoing.push(Bytes::from_static(b"one\n"));
+        outgoing.push(Bytes::from_static(b"two\n"));
+        outgoing.write_now();
+        outgoing.write_now();
+        assert_eq!(outgoing.bytes(), 2);
+        let mut read = [0; 6];
+        reader.read_exact(&mut read).await.unwrap();
+        assert_eq!(&read, b"one\ntw");
+        outgoing.write_some().await.unwrap();
+        assert!(outgoing.is_empty());
+        drop(reader);
+        outgoing.push(Bytes::from_static(b"three\n"));
+        outgoing.write_now();
+        assert!(outgoing.write_some().await.is_err(), "it shows at the next write");
     }
 
     #[tokio::test]

@@ -285,6 +285,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
             Effect::Feed(line) => self.feed(line),
             Effect::ToDaemon(line) => self.to_daemon.push(line),
             Effect::Append(records) => {
+                // What the daemon has been told before does not wait for the disk.
+                self.to_daemon.write_now();
                 if let Some(journal) = &mut self.journal {
                     journal.append(at_ms, records);
                     if journal.is_holding() && !self.timers.is_armed(Timer::Retry) {

@@ -41,20 +41,25 @@ impl Machine {
             if let Some(title) = message.params().and_then(wire::title_update) {
                 self.agent_entitles(&title);
             }
-            self.record(update, message);
+            return self.record(update, message);
         }
         self.tell_daemon(line_of(message));
     }
 
-    /// Only what an agent says about its own session is recorded: subagents have sessions of their own.
+    /// Only what an agent says about its own session is recorded: subagents have sessions of their own. The daemon is told.
     fn record(&mut self, update: Update, message: &Message) {
         let is_in_turn = self.is_in_turn(&update, message);
         match &mut self.running {
             Some(running) if is_in_turn => {
                 let records = running.turn.as_mut().map(|turn| turn.observe(update));
                 self.append(records.unwrap_or_default());
+                self.tell_daemon(line_of(message));
             }
-            _ => self.keep_late(&update),
+            _ => {
+                // The daemon listens for it only for a moment, and a disk may take longer.
+                self.tell_daemon(line_of(message));
+                self.keep_late(&update);
+            }
         }
     }
 

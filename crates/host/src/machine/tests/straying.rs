@@ -34,7 +34,8 @@ fn what_is_said_first_behind_a_promised_turn_is_on_record_at_once() {
     for late in [says_line("late"), call_line()] {
         let mut world = World::ready();
         assert_eq!(world.turn(2), "write A(hello) R=completed(hello);");
-        assert!(world.agent(&late).starts_with("write late_output; daemon<"), "{late}");
+        let told = world.agent(&late);
+        assert!(told.starts_with("daemon< ") && told.ends_with("; write late_output"), "before the disk: {told}");
         assert_eq!(world.says("later"), "daemon< session/update later");
         assert!(world.witnessed(3).starts_with("write late_output; admit U(p3);"));
     }
@@ -45,7 +46,7 @@ fn the_note_names_the_turn_behind_which_it_was_said() {
     let mut world = World::ready();
     world.turn(2);
     let effects = world.input(Input::Agent(message(&says_line("late"))));
-    let [Effect::Append(records), _] = &effects[..] else { panic!("{effects:?}") };
+    let [_, Effect::Append(records)] = &effects[..] else { panic!("{effects:?}") };
     let Body::System { payload, .. } = &records[0] else { panic!("{records:?}") };
     assert_eq!(*payload, serde_json::json!({ "promptId": "p2", "text": "late" }));
 }

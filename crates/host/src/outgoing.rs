@@ -208,7 +208,7 @@ mod tests {
             outgoing.push(Bytes::from_static(b"three\n"));
             assert_eq!(outgoing.take_reach(), None);
             while !outgoing.is_empty() {
-                let blocked = std::pin::pin!(outgoing.write_some());
+                let blocked = pin!(outgoing.write_some());
                 if at_once(blocked).is_none() {
                     break;
                 }
@@ -222,7 +222,7 @@ mod tests {
 
     /// What a future comes to without waiting.
     fn at_once<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let mut context = Context::from_waker(Waker::noop());
         match future.poll(&mut context) {
             std::task::Poll::Ready(output) => Some(output),
             std::task::Poll::Pending => None,

@@ -19,7 +19,7 @@ use crate::caller::{Caller, Place};
 use crate::daemon::Daemon;
 use crate::dispatch::answer;
 use crate::limits::{HEAD_BYTES_MAX, WRITE_STALL_MS};
-use crate::lingering::Unread;
+use crate::remnant::Unread;
 use crate::socket::Guarded;
 
 /// Answers the requests of one connection until either side is done.
@@ -51,7 +51,7 @@ where
     let heard = Arc::new(AtomicBool::new(false));
     let stall = Duration::from_millis(daemon.options.writer_idle_timeout_ms.unwrap_or(WRITE_STALL_MS));
     let unread = Unread::default();
-    let stream = Guarded::new(stream, stall).heard_within(first, Arc::clone(&heard)).lingering_over(unread.clone());
+    let stream = Guarded::new(stream, stall).heard_within(first, Arc::clone(&heard)).reading_remnant(unread.clone());
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(caller);
         request.extensions_mut().insert(place.clone());

@@ -14,14 +14,14 @@ pub const DRAIN_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// How much is read and thrown away behind an answer that did not wait for its request's body, in bytes, so that its sender gets the answer
 /// instead of a reset: no less than of one that is refused for its size.
-pub const LINGER_BYTES_MAX: usize = DRAIN_BYTES_MAX;
+pub const REMNANT_BYTES_MAX: usize = DRAIN_BYTES_MAX;
 
 /// How long a client may go on sending behind its answer, in milliseconds: it is told that the connection is over, and holds a place
 /// meanwhile, for no longer than one that trickles a head.
-pub const LINGER_MS: u64 = HEAD_READ_MS;
+pub const REMNANT_MS: u64 = HEAD_READ_MS;
 
 /// How long it may send nothing and not close either, in milliseconds: what is on its way has arrived by then.
-pub const LINGER_SILENCE_MS: u64 = 2_000;
+pub const REMNANT_SILENCE_MS: u64 = 2_000;
 
 /// How long a connection may take to send the next request's head, in milliseconds. A client that trickles, or sits idle, holds one
 /// connection, and not for long.
@@ -296,7 +296,7 @@ const _: () =
     assert!(HEADLINES_MAX >= 2 * LIST_LOOKS_MAX, "what one page looked at is known when it is asked for again");
 const _: () = assert!(WRITE_STALL_MS > HEARTBEAT_MS);
 const _: () = assert!(SUBMIT_WAIT_MS > AGENT_INPUT_MS);
-const _: () = assert!(LINGER_SILENCE_MS < LINGER_MS && LINGER_SILENCE_MS < DRAIN_MS);
+const _: () = assert!(REMNANT_SILENCE_MS < REMNANT_MS && REMNANT_SILENCE_MS < DRAIN_MS);
 const _: () = assert!(DOOR_OPENINGS_MAX <= DOOR_SESSIONS_MAX);
 const _: () = assert!(DRAIN_BYTES_MAX > BODY_BYTES_MAX);
 

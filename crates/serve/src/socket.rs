@@ -1,5 +1,5 @@
 //! A socket whose reader may pause but not stall: when it refuses bytes for too long, writing fails and the connection ends. So does
-//! reading, when a connection that was opened has not brought a request after a while. Closing waits for who still sends (`lingering.rs`).
+//! reading, when a connection that was opened has not brought a request after a while. Closing waits for who still sends (`remnant.rs`).
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use crate::lingering::{Lingering, Unread};
+use crate::remnant::{Remnant, Unread};
 
 /// A stream with a limit on how long a write may wait.
 pub(crate) struct Guarded<S> {
@@ -22,7 +22,7 @@ pub(crate) struct Guarded<S> {
     /// Running until the first request has been heard.
     silence: Option<Silence>,
     /// What there is to do behind the last word, once it is said.
-    lingering: Option<Lingering>,
+    remnant: Option<Remnant>,
     is_shut: bool,
 }
 
@@ -35,7 +35,7 @@ struct Silence {
 impl<S> Guarded<S> {
     /// Guards `inner`.
     pub(crate) fn new(inner: S, patience: Duration) -> Self {
-        Self { inner, patience, stall: None, silence: None, lingering: None, is_shut: false }
+        Self { inner, patience, stall: None, silence: None, remnant: None, is_shut: false }
     }
 
     /// Ends reading when `heard` is still not set `limit` from now. However a flood of connections trickles its bytes, each holds
@@ -46,8 +46,8 @@ impl<S> Guarded<S> {
     }
 
     /// Reads on behind the last word where something is `unread` then.
-    pub(crate) fn lingering_over(mut self, unread: Unread) -> Self {
-        self.lingering = Some(Lingering::over(unread));
+    pub(crate) fn reading_remnant(mut self, unread: Unread) -> Self {
+        self.remnant = Some(Remnant::behind(unread));
         self
     }
 
@@ -107,8 +107,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
             ready!(Pin::new(&mut this.inner).poll_shutdown(cx))?;
             this.is_shut = true;
         }
-        match &mut this.lingering {
-            Some(lingering) => lingering.poll(&mut this.inner, cx).map(Ok),
+        match &mut this.remnant {
+            Some(remnant) => remnant.poll(&mut this.inner, cx).map(Ok),
             None => Poll::Ready(Ok(())),
         }
     }

@@ -2,10 +2,10 @@
 
 use rusqlite::Connection;
 
+use super::chain;
 use super::error::StoreError;
 use super::limits::CHAIN_LOOK;
 use super::meta::Meta;
-use super::walk::walk;
 use super::watermark::Levels;
 
 /// How much is looked at.
@@ -87,7 +87,7 @@ pub(super) fn look(conn: &Connection, noted: &Levels, depth: Depth, is_recovered
         Depth::Start => meta.head_seq.saturating_sub(CHAIN_LOOK).max(meta.pruned_through),
         Depth::Whole => meta.pruned_through,
     };
-    report.violations.extend(walk(&look, &meta, first, depth)?);
+    report.violations.extend(chain::look(&look, &meta, first, depth)?);
     if depth == Depth::Whole {
         for (count, sentence) in NEVER {
             never(&look, count, sentence, &mut report)?;

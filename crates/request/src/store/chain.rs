@@ -15,11 +15,11 @@ use crate::{Hash, Request, TerminalEvent};
 /// The version of the bodies that this program writes, and so can compare.
 const BODY_VERSION: u64 = 1;
 
-/// Walks from behind a number to the head. Gives a sentence for each thing that does not hold, up to a bound.
+/// Follows it from behind a number to the head. Gives a sentence for each thing that does not hold, up to a bound.
 ///
 /// # Errors
 /// See [`StoreError`].
-pub(super) fn walk(conn: &Connection, meta: &Meta, first: u64, depth: Depth) -> Result<Vec<String>, StoreError> {
+pub(super) fn look(conn: &Connection, meta: &Meta, first: u64, depth: Depth) -> Result<Vec<String>, StoreError> {
     let mut violations = Vec::new();
     let mut before: Hash = if first == meta.pruned_through {
         meta.pruned_chain

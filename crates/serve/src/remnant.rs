@@ -13,7 +13,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use crate::limits::{LINGER_BYTES_MAX, LINGER_MS, LINGER_SILENCE_MS};
+use crate::limits::{REMNANT_BYTES_MAX, REMNANT_MS, REMNANT_SILENCE_MS};
 
 /// Bytes that are read at once, to be thrown away.
 const SCRAP_BYTES: usize = 16 * 1024;
@@ -65,7 +65,7 @@ impl<B: Body + Unpin> Body for Watched<B> {
 }
 
 /// Reads on behind the last word, within bounds.
-pub(crate) struct Lingering {
+pub(crate) struct Remnant {
     unread: Unread,
     bytes_left: usize,
     /// Both begin with the first look.
@@ -73,10 +73,10 @@ pub(crate) struct Lingering {
     silence: Option<Pin<Box<Sleep>>>,
 }
 
-impl Lingering {
-    /// Lingers where something is unread at the end.
-    pub(crate) fn over(unread: Unread) -> Self {
-        Self { unread, bytes_left: LINGER_BYTES_MAX, over: None, silence: None }
+impl Remnant {
+    /// Reads on where something is unread at the end.
+    pub(crate) fn behind(unread: Unread) -> Self {
+        Self { unread, bytes_left: REMNANT_BYTES_MAX, over: None, silence: None }
     }
 
     /// Ready when the client has said all, or has been given all the time and bytes that there are for it.
@@ -84,7 +84,7 @@ impl Lingering {
         if !self.unread.is_so() {
             return Poll::Ready(());
         }
-        let over = self.over.get_or_insert_with(|| Box::pin(sleep(Duration::from_millis(LINGER_MS))));
+        let over = self.over.get_or_insert_with(|| Box::pin(sleep(Duration::from_millis(REMNANT_MS))));
         if over.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
@@ -98,7 +98,7 @@ impl Lingering {
                 Poll::Pending => break,
             }
         }
-        let silence = self.silence.get_or_insert_with(|| Box::pin(sleep(Duration::from_millis(LINGER_SILENCE_MS))));
+        let silence = self.silence.get_or_insert_with(|| Box::pin(sleep(Duration::from_millis(REMNANT_SILENCE_MS))));
         silence.as_mut().poll(cx)
     }
 }
@@ -128,9 +128,9 @@ mod tests {
         unread
     }
 
-    async fn linger(stream: &mut (impl AsyncRead + Unpin), unread: Unread) {
-        let mut lingering = Lingering::over(unread);
-        poll_fn(|cx| lingering.poll(stream, cx)).await;
+    async fn read_on(stream: &mut (impl AsyncRead + Unpin), unread: Unread) {
+        let mut remnant = Remnant::behind(unread);
+        poll_fn(|cx| remnant.poll(stream, cx)).await;
     }
 
     #[tokio::test]
@@ -153,36 +153,36 @@ mod tests {
             far.write_all(&[7; 1_000_000]).await.unwrap();
             drop(far);
         };
-        tokio::join!(linger(&mut near, unread()), sending);
+        tokio::join!(read_on(&mut near, unread()), sending);
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_says_nothing_more_and_who_never_ends_is_given_up() {
         let began = Instant::now();
         let (mut near, _far) = tokio::io::duplex(64);
-        linger(&mut near, unread()).await;
-        assert_eq!(began.elapsed().as_millis(), u128::from(LINGER_SILENCE_MS));
+        read_on(&mut near, unread()).await;
+        assert_eq!(began.elapsed().as_millis(), u128::from(REMNANT_SILENCE_MS));
         let (mut near, mut far) = tokio::io::duplex(64);
         let trickling = async {
             while far.write_all(b"x").await.is_ok() {
-                sleep(Duration::from_millis(LINGER_SILENCE_MS / 2)).await;
+                sleep(Duration::from_millis(REMNANT_SILENCE_MS / 2)).await;
             }
         };
         let began = Instant::now();
         tokio::select! {
-            () = linger(&mut near, unread()) => {}
+            () = read_on(&mut near, unread()) => {}
             () = trickling => panic!("nobody hung up"),
         }
-        assert_eq!(began.elapsed().as_millis(), u128::from(LINGER_MS));
+        assert_eq!(began.elapsed().as_millis(), u128::from(REMNANT_MS));
         let flood = &mut tokio::io::repeat(0);
-        linger(flood, unread()).await;
+        read_on(flood, unread()).await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn where_all_was_read_nobody_is_waited_for() {
         let began = Instant::now();
         let (mut near, _far) = tokio::io::duplex(64);
-        linger(&mut near, Unread::default()).await;
+        read_on(&mut near, Unread::default()).await;
         assert_eq!(began.elapsed(), Duration::ZERO);
     }
 }

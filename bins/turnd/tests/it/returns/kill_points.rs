@@ -89,7 +89,6 @@ fn what_became(world: &mut World, session: &str, request: &Value) -> String {
         return "free".to_owned();
     }
     let over = ended(world, "X");
-    // Whoever was at it before is gone when it can be loaded.
     // Whoever was at it is gone when it can be loaded; of a session that never ran a prompt there is nothing to load.
     until("the session is free", || {
         let (status, _) = world.call("POST", &format!("/session/{session}/load"), "{}");

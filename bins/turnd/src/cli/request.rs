@@ -36,8 +36,8 @@ pub(crate) struct DaemonArgs {
     /// The daemon's bearer token. Everyone on this machine can read a command line: better set the variable
     #[arg(long, env = "TURND_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub(crate) token: Option<Hidden>,
-    /// How long to try again while the daemon, or its store, is away: also one that is not there yet; 0 gives up at once
-    /// [default: some 15 s; send: until --final-timeout-ms; wait, watch, and a request on record: as long as it takes]
+    /// How long to try again while the daemon, or its store, is away; 0 gives up at once. Only who says this waits also for a
+    /// daemon that cannot be reached at first [default: some 15 s; send: until --final-timeout-ms; wait, watch, and a request on record: as long as it takes]
     #[arg(long, value_name = "MS")]
     pub(crate) retry_ms: Option<u64>,
 }

@@ -9,6 +9,7 @@
 //!
 //! A session that is not open waits for no witness, and for no pause.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::ending::{Outcome, leave_list};
@@ -32,8 +33,8 @@ pub(super) struct Witnessing {
     asked: Option<Asked>,
     /// The turn that the agent has answered, whose witness is told of the outcome.
     settling: Option<Settling>,
-    /// When the pause behind the last answer is over.
-    pause_until_ms: u64,
+    /// The pause behind the last answer, from its beginning to its end. A clock that is set back to before it has none to wait for.
+    pause_ms: Range<u64>,
     /// The last turn that was settled.
     baseline: Baseline,
 }
@@ -82,7 +83,7 @@ impl Session {
         if self.witnessing.asked.as_ref().is_none_or(|asked| asked.prompt_id != prompt_id) {
             self.witnessing.asked = Some(Asked { prompt_id, told: false });
         }
-        if step.at_ms < self.witnessing.pause_until_ms {
+        if self.witnessing.pause_ms.contains(&step.at_ms) {
             return;
         }
         if let Some(asked) = self.witnessing.asked.as_mut().filter(|asked| !asked.told) {
@@ -94,15 +95,15 @@ impl Session {
 
     /// When the pause behind the last answer is over, if anything waits for that.
     pub(super) fn pause_end(&self) -> Option<(u64, Input)> {
-        let Witnessing { asked, settling, pause_until_ms, .. } = &self.witnessing;
+        let Witnessing { asked, settling, pause_ms, .. } = &self.witnessing;
         let waits = asked.as_ref().is_some_and(|asked| !asked.told);
         let waits = waits || settling.as_ref().is_some_and(|settling| !settling.told);
-        waits.then_some((*pause_until_ms, Input::PauseOver))
+        waits.then_some((pause_ms.end, Input::PauseOver))
     }
 
     /// What waited for the end of the pause goes on.
     pub(super) fn end_pause(&mut self, step: &mut Step) {
-        if step.at_ms >= self.witnessing.pause_until_ms && matches!(self.phase, Phase::Open) {
+        if !self.witnessing.pause_ms.contains(&step.at_ms) && matches!(self.phase, Phase::Open) {
             self.tell_settling(step);
             self.dispatch_next(step);
         }
@@ -156,7 +157,7 @@ impl Session {
     pub(super) fn note_settled(&mut self, turn: &mut Turn, answer: &Answer, step: &mut Step) {
         let Baseline { prompt_id, turn: count } = &mut self.witnessing.baseline;
         (*prompt_id, *count) = (Some(turn.entry.prompt_id.shared()), *count + 1);
-        self.witnessing.pause_until_ms = step.at_ms.saturating_add(LATE_WORDS_MS);
+        self.witnessing.pause_ms = step.at_ms..step.at_ms.saturating_add(LATE_WORDS_MS);
         if answer.is_agents() {
             tell_written(turn, step);
         }

@@ -96,6 +96,17 @@ fn behind_a_plain_prompt_too_a_request_waits_for_the_end_of_the_pause_and_no_oth
 }
 
 #[test]
+fn a_clock_that_is_set_back_behind_a_pause_makes_no_other_one_of_it() {
+    let mut play = Play::new();
+    for statement in ["wait 60000", "admit Z", "settle Z end_turn", "wait 10"] {
+        play.act(statement);
+    }
+    play.now_ms -= 50_000;
+    let told: Vec<_> = play.act("witness A").iter().map(word).collect();
+    assert!(told.iter().any(|word| word.starts_with("~ next A after 1 Z")), "{told:?}");
+}
+
+#[test]
 fn whatever_ends_a_prompt_that_waits_for_the_end_of_the_pause_ends_it_unwritten() {
     for ends in ["cancel", "cancel A", "remove A", "close", "kill", "shutdown", "lost"] {
         let mut play = Play::new();

@@ -44,6 +44,14 @@ async fn late_updates_follow_the_answer_and_may_fall_into_the_next_turn() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hasty_answer_comes_before_the_last_words() {
+    let (mut client, session) = Client::with_session().await;
+    let heard = client.play(&session, "hasty").await;
+    assert_eq!((heard.text().as_str(), heard.end().as_str()), ("so far", "end_turn"));
+    assert_eq!(client.next_update().await["content"]["text"], ", and the rest");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_second_answer_follows_the_first_and_the_next_turn_is_a_turn_of_its_own() {
     let (mut client, session) = Client::with_session().await;
     let id = client.prompt(&session, "twice").await;

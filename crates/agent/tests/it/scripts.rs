@@ -11,7 +11,7 @@ use crate::client::{Client, Heard};
 fn expected_end(script: &Script) -> &'static str {
     match script.name {
         "" | "slow" | "think" | "long" | "empty" | "recall" | "tool" | "steer" => "end_turn",
-        "deaf" | "late" | "twice" | "noise" | "surrogate" | "endless" | "flood" | "grandchild" => "end_turn",
+        "deaf" | "late" | "hasty" | "twice" | "noise" | "surrogate" | "endless" | "flood" | "grandchild" => "end_turn",
         "hang" | "stuck" => "cancelled",
         "refuse" => "refusal",
         "max_tokens" => "max_tokens",

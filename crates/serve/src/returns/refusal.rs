@@ -45,11 +45,12 @@ pub(crate) fn stored(refusal: Refusal, request: &Request) -> Refusal {
     refusal.with("request_id", request.id().as_str()).with("state", request.state.as_str())
 }
 
-/// What is refused of a submission says so, also before its route has it.
+/// What is refused of a submission says what is known of its input, also before its route has it. Its id is not read then, and another
+/// call may have sent it.
 pub(crate) fn told(head: &Parts, refusal: Refusal) -> Refusal {
     let path = head.uri.path();
     let is_submission = head.method == Method::POST && path.trim_end_matches('/').ends_with("/return-requests");
-    if is_submission { unsent(refusal) } else { refusal }
+    if is_submission && !is_told(&refusal) { doubtful(refusal) } else { refusal }
 }
 
 /// 409: a turn runs or waits.

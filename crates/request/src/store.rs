@@ -38,9 +38,11 @@ mod queue;
 mod reads;
 mod register;
 mod rescue;
+mod room;
 mod row;
 mod salvage;
 mod schema;
+mod shape;
 mod shared;
 mod verify;
 mod watermark;
@@ -119,7 +121,8 @@ impl Store {
     pub fn open(folder: &Path, options: Options, now_ms: u64) -> Result<(Self, Vec<Request>), OpenError> {
         let place = Place::new(folder);
         let lock = Arc::new(open::enter(&place)?);
-        let opened = open::open(&place, options.busy_ms, now_ms, &options.fail_points)?;
+        let opened = open::open(&place, options.busy_ms, now_ms, &options.fail_points);
+        let opened = opened.map_err(|error| room::named(&place, error))?;
         let waiting = list::open(&opened.conn)?;
         let ballast = Ballast::new(place.ballast(), options.ballast_bytes);
         ballast.fill();

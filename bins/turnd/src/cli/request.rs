@@ -300,6 +300,7 @@ pub(crate) struct PlaceArgs {
 #[command(after_help = format!("\
 Prints one object with what was counted; `violations` says what does not hold, and ends with 8: also
 a row that is not what its event says, and commits that were done and are not there any more.
+`notes` says what cannot be told of a store that may well be sound.
 
 Examples:
   turnd request store verify

@@ -70,10 +70,20 @@ fn a_sound_store_is_found_sound_and_left_alone() {
     let before = fs::read(place.database()).unwrap();
     let report = place.demand(&["verify"], 0);
     assert_eq!((&report["sound"], &report["head"], &report["requests"]), (&true.into(), &0.into(), &0.into()));
+    assert_eq!(report["notes"], serde_json::json!([]));
     assert!(stderr(&place.run(&["recover"])).contains("--anyway"));
     place.demand(&["recover"], 5);
     place.demand(&["recover", "--empty"], 5);
     assert_eq!(fs::read(place.database()).unwrap(), before);
+}
+
+#[test]
+fn a_store_beside_which_nothing_says_how_far_it_got_is_sound_and_that_is_said() {
+    let place = Place::new();
+    fs::remove_file(place.folder().join("requests.watermark")).unwrap();
+    let report = place.demand(&["verify"], 0);
+    assert_eq!(report["sound"], true);
+    assert!(report["notes"][0].as_str().unwrap().contains("how far it got"), "{report}");
 }
 
 #[test]

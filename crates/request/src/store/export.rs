@@ -6,6 +6,7 @@ use super::connection;
 use super::limits::BUSY_MS;
 use super::open::{OpenError, enter, examine, known};
 use super::place::{Place, create, flush_folder};
+use super::room;
 use super::schema::{self, io};
 use super::verify::{Depth, Report, look};
 use super::watermark::Levels;
@@ -18,17 +19,21 @@ use super::watermark::Levels;
 pub fn export(folder: &Path, target: &Path, now_ms: u64) -> Result<(), OpenError> {
     let place = Place::new(folder);
     let _lock = enter(&place)?;
+    move_out(&place, target, now_ms).map_err(|error| room::named(&place, error))
+}
+
+fn move_out(place: &Place, target: &Path, now_ms: u64) -> Result<(), OpenError> {
     if target.exists() {
         return Err(OpenError::Store(io(std::io::ErrorKind::AlreadyExists.into())));
     }
-    if let Some(what) = examine(&place, BUSY_MS)? {
-        return Err(OpenError::Corrupt { aside: folder.to_owned(), what });
+    if let Some(what) = examine(place, BUSY_MS)? {
+        return Err(OpenError::Corrupt { aside: place.folder().to_owned(), what });
     }
     let conn = connection::writing(&place.file(), BUSY_MS)?;
     let mut unfinished = target.as_os_str().to_owned();
     unfinished.push(".unfinished");
     let unfinished = Path::new(&unfinished);
-    schema::copy(&conn, unfinished, &place)?;
+    schema::copy(&conn, unfinished, place)?;
     // Closed here before the copy can be taken for a store.
     conn.execute("UPDATE meta SET closed_at = ?1 WHERE closed_at IS NULL", [now_ms])?;
     connection::checkpoint(&conn)?;
@@ -49,6 +54,6 @@ pub fn export(folder: &Path, target: &Path, now_ms: u64) -> Result<(), OpenError
 pub fn verify(folder: &Path) -> Result<Report, OpenError> {
     let place = Place::new(folder);
     let noted = Levels::read(&place.watermark());
-    let conn = known(&place.file(), BUSY_MS)?;
-    Ok(look(&conn, &noted, Depth::Whole, false)?)
+    let looked = known(&place.file(), BUSY_MS).and_then(|conn| Ok(look(&conn, &noted, Depth::Whole, false)?));
+    looked.map_err(|error| room::named(&place, error))
 }

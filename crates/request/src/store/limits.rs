@@ -25,6 +25,8 @@ pub(super) const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// Milliseconds between two tries of what the disk refused: at first, and at most.
 pub(super) const RETRY_FIRST_MS: u64 = 50;
 pub(super) const RETRY_LAST_MS: u64 = 5_000;
+/// Bytes that a disk has to take to have room: more than SQLite asks for at once.
+pub(super) const ROOM_BYTES: usize = 256 * 1024;
 /// Bytes kept so that outcomes fit on a full disk (return requests, section 2.16).
 pub const BALLAST_BYTES: u64 = 8 * 1024 * 1024;
 /// Numbers that may be given before the bound beside the file is raised, which costs a flush: one in a thousand ends pays for it, and no

@@ -14,7 +14,7 @@ use super::place::{Place, is_remote};
 use super::schema::{self, Beginning, Header, STEPS, VERSION, io};
 use super::verify::{Depth, check, look};
 use super::watermark::{Levels, Watermark};
-use crate::fail_points::FailPoints;
+use crate::fail_points::{FailPoints, When};
 
 /// Why there is no store.
 #[derive(Debug, thiserror::Error)]
@@ -106,8 +106,10 @@ pub(super) fn open(
         place.finish(&aside).map_err(io)?;
         return Err(OpenError::Corrupt { aside, what: "nobody has decided yet".to_owned() });
     }
+    fail_points.reach(When::At, "open")?;
     if !place.file().exists() {
-        schema::publish(place, schema::draft(place, &Beginning::fresh(now_ms))?)?;
+        schema::finish(place, schema::draft(place, &Beginning::fresh(now_ms))?)?;
+        schema::publish(place)?;
     }
     believe(place, busy_ms, now_ms)?;
     let mut conn = connection::writing(&place.file(), busy_ms)?;
@@ -121,6 +123,9 @@ pub(super) fn open(
     let mut meta = Meta::read(&conn)?;
     if meta.closed_at.is_some() {
         return Err(OpenError::Exported);
+    }
+    if let Some(note) = Levels::read(&place.watermark()).silence(&meta) {
+        tracing::warn!(%note, "the request store may be an older one than it seems");
     }
     lines::absorb(&conn, place, now_ms)?;
     meta.daemon_epoch += 1;

@@ -9,7 +9,7 @@ use super::limits::{LOCK_PAUSE, LOCK_TRIES};
 
 /// Readable by the owner only, whatever the umask says.
 const FOLDER_MODE: u32 = 0o700;
-const FILE_MODE: u32 = 0o600;
+pub(super) const FILE_MODE: u32 = 0o600;
 
 /// The database with its log and index.
 pub(super) const TRIO: [&str; 3] = ["requests.db", "requests.db-wal", "requests.db-shm"];
@@ -48,6 +48,16 @@ impl Place {
     /// How far the database got, as it was noted beside it.
     pub(super) fn watermark(&self) -> PathBuf {
         self.folder.join("requests.watermark")
+    }
+
+    /// How far a new database got, while it is made.
+    pub(super) fn watermark_draft(&self) -> PathBuf {
+        self.folder.join("requests.watermark.new")
+    }
+
+    /// What is written to see whether the disk has room.
+    pub(super) fn room(&self) -> PathBuf {
+        self.folder.join("room")
     }
 
     /// The copy that is made before a migration from `version`.
@@ -94,11 +104,32 @@ impl Place {
     /// place. Says where.
     ///
     /// # Errors
-    /// When they cannot be moved.
+    /// When they cannot be moved; they are where they were then.
     pub(super) fn set_aside(&self, now_ms: u64) -> io::Result<PathBuf> {
         let aside = self.fresh("aside", now_ms)?;
-        self.finish(&aside)?;
-        Ok(aside)
+        match self.finish(&aside) {
+            Ok(()) => Ok(aside),
+            Err(error) => {
+                self.put_back(&aside)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Puts back what was set aside just now, the database first, so that what is left in between is finished like a kill. Nothing lies in
+    /// its place.
+    ///
+    /// # Errors
+    /// When it cannot be moved.
+    pub(super) fn put_back(&self, aside: &Path) -> io::Result<()> {
+        for name in TRIO {
+            match std::fs::rename(aside.join(name), self.folder.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        std::fs::remove_dir(aside)?;
+        flush_folder(&self.folder)
     }
 
     /// Moves what is still to be moved: a kill may have come in between. The database goes last, so that without it the rest is missing
@@ -221,3 +252,6 @@ pub(super) fn is_remote(folder: &Path) -> io::Result<bool> {
 pub(super) fn is_remote(_folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,12 +15,12 @@ use super::error::StoreError;
 use super::lines::{self, Line};
 use super::meta::Meta;
 use super::open::{OpenError, enter, is_known, known};
-use super::place::{Place, TRIO};
+use super::place::{Place, TRIO, flush_folder};
 use super::register::{Tombstone, tombstone};
 use super::salvage::{self, Found};
 use super::schema::{self, Beginning, Header, io};
 use super::watermark::Watermark;
-use super::{incarnation, limits, row, webhook};
+use super::{incarnation, limits, room, row, webhook};
 use crate::fail_points::FailPoints;
 use crate::{Input, Recovered, Request, Stage, TerminalEvent};
 
@@ -55,7 +55,7 @@ pub struct Rescue {
 /// that was seen, if one was, else as `store_recovered`. `above` is the highest number that somebody has seen, if that is known.
 ///
 /// # Errors
-/// See [`OpenError`]; nothing has changed then but that the files may be put aside.
+/// See [`OpenError`]; nothing has changed then.
 pub fn recover(folder: &Path, above: u64, now_ms: u64) -> Result<Rescue, OpenError> {
     rescue(folder, above, now_ms, true)
 }
@@ -63,7 +63,7 @@ pub fn recover(folder: &Path, above: u64, now_ms: u64) -> Result<Rescue, OpenErr
 /// Makes an empty store in the place of the one in a folder, or of the one that was put aside there.
 ///
 /// # Errors
-/// See [`OpenError`]; nothing has changed then but that the files may be put aside.
+/// See [`OpenError`]; nothing has changed then.
 pub fn reset(folder: &Path, above: u64, now_ms: u64) -> Result<Rescue, OpenError> {
     rescue(folder, above, now_ms, false)
 }
@@ -71,15 +71,34 @@ pub fn reset(folder: &Path, above: u64, now_ms: u64) -> Result<Rescue, OpenError
 fn rescue(folder: &Path, above: u64, now_ms: u64, keeps: bool) -> Result<Rescue, OpenError> {
     let place = Place::new(folder);
     let _lock = enter(&place)?;
-    let aside = aside(&place, now_ms)?;
-    let mut found = salvage::read(&place, &aside);
+    let rescue = make(&place, above, now_ms, keeps).and_then(|made| replace(&place, made, now_ms));
+    rescue.map_err(|error| {
+        let error = room::named(&place, error);
+        schema::remove_draft(&place);
+        let _ = std::fs::remove_file(place.watermark_draft());
+        error
+    })
+}
+
+/// A new store that is whole and on the disk, and not in its place yet.
+struct Made {
+    rescue: Rescue,
+    /// Whether the old files are put aside already.
+    is_aside: bool,
+}
+
+/// Makes the new store beside the old one, of which nothing is moved.
+fn make(place: &Place, above: u64, now_ms: u64, keeps: bool) -> Result<Made, OpenError> {
+    let aside = aside(place)?;
+    let files = aside.clone().unwrap_or_else(|| place.folder().to_owned());
+    let mut found = salvage::read(place, &files)?;
     if found.is_damaged || !keeps {
         // What is forgotten now may have been asked before.
         found.tombstone_floor = found.tombstone_floor.max(now_ms);
     }
     let after = found.highest.max(above);
     let beginning = Beginning { after, daemon_epoch: found.epoch, ..Beginning::fresh(now_ms) };
-    let draft = schema::draft(&place, &beginning)?;
+    let draft = schema::draft(place, &beginning)?;
     let mut rescue = Rescue {
         stream_id: beginning.stream_id.clone(),
         after,
@@ -91,35 +110,53 @@ fn rescue(folder: &Path, above: u64, now_ms: u64, keeps: bool) -> Result<Rescue,
         is_damaged: found.is_damaged,
         is_unreadable: found.is_damaged && found.is_empty(),
         is_number_known: found.is_highest_known || above > 0,
-        files: aside.clone(),
+        files,
     };
     let filled = draft.unchecked_transaction()?;
     filled.execute("UPDATE meta SET tombstone_floor = ?1", [found.tombstone_floor])?;
     if keeps {
-        fill(&filled, found, lines::read(&place), &mut rescue, now_ms)?;
+        fill(&filled, found, lines::read(place), &mut rescue, now_ms)?;
     }
     let meta = Meta::read(&filled)?;
     filled.commit()?;
-    schema::publish(&place, draft)?;
+    schema::finish(place, draft)?;
+    let _ = std::fs::remove_file(place.watermark_draft());
+    Watermark::begin(&place.watermark_draft(), &meta)?.end();
+    Ok(Made { rescue, is_aside: aside.is_some() })
+}
+
+/// Puts the new store in the place of the old one: from here on only names change, which takes no room.
+fn replace(place: &Place, made: Made, now_ms: u64) -> Result<Rescue, OpenError> {
+    let Made { mut rescue, is_aside } = made;
+    let aside = if is_aside { rescue.files } else { place.set_aside(now_ms).map_err(io)? };
+    if let Err(error) = schema::publish(place) {
+        // Where the new one has come to its place after all, it is for the next rescue to decide.
+        if !is_aside && !place.file().exists() {
+            place.put_back(&aside).map_err(io)?;
+        }
+        return Err(error.into());
+    }
     rescue.files = place.decide(&aside).map_err(io)?;
     place.put_away(&rescue.files).map_err(io)?;
-    Watermark::begin(&place.watermark(), &meta)?.end();
+    std::fs::rename(place.watermark_draft(), place.watermark())
+        .and_then(|()| flush_folder(place.folder()))
+        .map_err(io)?;
     Ok(rescue)
 }
 
-/// Where the files are: put aside already, or now. What this program does not know is not touched.
-fn aside(place: &Place, now_ms: u64) -> Result<PathBuf, OpenError> {
+/// Where the files are if they are put aside already. What this program does not know is not touched.
+fn aside(place: &Place) -> Result<Option<PathBuf>, OpenError> {
     if let Some(aside) = place.aside().map_err(io)?.into_iter().next() {
         place.finish(&aside).map_err(io)?;
         if let Ok(Header::Version(found)) = schema::header(&aside.join(TRIO[0])) {
             is_known(found)?;
         }
-        return Ok(aside);
+        return Ok(Some(aside));
     }
     match known(&place.file(), limits::BUSY_MS) {
         Err(error @ (OpenError::Newer { .. } | OpenError::UnknownVersion { .. })) => Err(error),
         // Also one whose header says that it is another program's: that may be the damage, and nothing of it is lost.
-        _ => Ok(place.set_aside(now_ms).map_err(io)?),
+        _ => Ok(None),
     }
 }
 

@@ -12,7 +12,7 @@ use super::place::{Place, create};
 use super::register::{Tombstone, read_tombstone};
 use super::schema::io;
 use super::watermark::Levels;
-use super::{consumer, incarnation, late, limits, row, webhook};
+use super::{consumer, incarnation, late, limits, room, row, webhook};
 use crate::webhook::{Endpoint, Letter};
 use crate::{Request, Stage};
 
@@ -37,40 +37,58 @@ pub(super) struct Found {
 }
 
 /// Reads from a copy, so that the files stay what they are.
-pub(super) fn read(place: &Place, aside: &Path) -> Found {
-    let mut found = Found::default();
+///
+/// # Errors
+/// When the copy cannot be made, or there is no room to look at it: what is not read then is not lost.
+pub(super) fn read(place: &Place, files: &Path) -> Result<Found, StoreError> {
     let copy = place.folder().join("rescue");
     let _ = std::fs::remove_dir_all(&copy);
-    let conn = copy_files(aside, &copy).map_err(io).and_then(|file| Ok(connection::writing(&file, limits::BUSY_MS)?));
+    let found = read_copy(place, files, &copy);
+    // While the copy is still there: it may be what took the room.
+    let is_short = found.as_ref().is_ok_and(|found| found.is_damaged) && !room::is_there(place);
+    let _ = std::fs::remove_dir_all(&copy);
+    if is_short { Err(StoreError::Full) } else { found }
+}
+
+fn read_copy(place: &Place, files: &Path, copy: &Path) -> Result<Found, StoreError> {
+    let mut found = Found::default();
+    let conn = copy_files(files, copy)?.map(|file| connection::writing(&file, limits::BUSY_MS));
     let noted = Levels::read(&place.watermark());
     found.epoch = noted.daemon_epoch();
     match conn {
-        Ok(conn) => read_all(&conn, &noted, &mut found),
-        Err(error) => {
-            tracing::error!(%error, "nothing of the request store can be read");
+        Some(Ok(conn)) => read_all(&conn, &noted, &mut found),
+        Some(Err(error)) => {
+            tracing::error!(%error, "the request store cannot be opened");
             found.is_damaged = true;
         }
+        None => found.is_damaged = true,
     }
-    let _ = std::fs::remove_dir_all(&copy);
     if !found.is_highest_known
         && let Some(bound) = noted.bound()
     {
         found.highest = found.highest.max(bound);
         found.is_highest_known = true;
     }
-    found
+    Ok(found)
 }
 
-fn copy_files(aside: &Path, copy: &Path) -> std::io::Result<PathBuf> {
-    std::fs::create_dir_all(copy)?;
+/// None when the disk does not give the files: that is a damage, and what else goes wrong is not.
+fn copy_files(files: &Path, copy: &Path) -> Result<Option<PathBuf>, StoreError> {
+    std::fs::create_dir_all(copy).map_err(io)?;
     for name in super::place::TRIO {
         // The index is made anew from the log.
-        if !name.ends_with("-shm") && aside.join(name).exists() {
-            drop(create(&copy.join(name))?);
-            std::fs::copy(aside.join(name), copy.join(name))?;
+        if !name.ends_with("-shm") && files.join(name).exists() {
+            drop(create(&copy.join(name)).map_err(io)?);
+            match std::fs::copy(files.join(name), copy.join(name)) {
+                Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => {
+                    tracing::error!(%error, name, "the disk does not give a file of the request store");
+                    return Ok(None);
+                }
+                copied => copied.map(drop).map_err(io)?,
+            }
         }
     }
-    Ok(copy.join(super::place::TRIO[0]))
+    Ok(Some(copy.join(super::place::TRIO[0])))
 }
 
 fn read_all(conn: &Connection, noted: &Levels, found: &mut Found) {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::connection::{self, APPLICATION_ID};
 use super::error::StoreError;
 use super::place::{Place, create, flush_folder};
+use super::room;
 use crate::Hash;
 use crate::event::genesis;
 use crate::fail_points::{FailPoints, When};
@@ -48,19 +49,14 @@ impl Beginning {
 /// When the disk does not take it.
 pub(super) fn draft(place: &Place, beginning: &Beginning) -> Result<Connection, StoreError> {
     let path = place.draft();
-    for name in ["", "-wal", "-shm", "-journal"] {
-        let mut left = path.clone().into_os_string();
-        left.push(name);
-        let _ = std::fs::remove_file(left);
-    }
+    remove_draft(place);
     drop(create(&path).map_err(io)?);
     let conn = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.pragma_update(None, "auto_vacuum", "incremental")?;
     conn.pragma_update(None, "application_id", APPLICATION_ID)?;
     conn.pragma_update(None, "synchronous", "full")?;
     let made = conn.unchecked_transaction()?;
-    made.execute_batch(SCHEMA)?;
-    STEPS.iter().try_for_each(|step| made.execute_batch(step))?;
+    self::made(&made, VERSION)?;
     let chain: Hash = genesis(&beginning.stream_id);
     made.execute(
         "INSERT INTO meta (only, stream_id, created_at, daemon_epoch, head_seq, head_chain, pruned_through, pruned_chain, \
@@ -74,14 +70,39 @@ pub(super) fn draft(place: &Place, beginning: &Beginning) -> Result<Connection, 
     Ok(conn)
 }
 
+/// Removes what is left of a draft.
+pub(super) fn remove_draft(place: &Place) {
+    for name in ["", "-wal", "-shm", "-journal"] {
+        let mut left = place.draft().into_os_string();
+        left.push(name);
+        let _ = std::fs::remove_file(left);
+    }
+}
+
+/// Makes everything that a file of a version has, in one that has nothing.
+///
+/// # Errors
+/// When the disk does not take it.
+pub(super) fn made(conn: &Connection, version: i32) -> rusqlite::Result<()> {
+    conn.execute_batch(SCHEMA)?;
+    STEPS.iter().zip(1..version).try_for_each(|(step, _)| conn.execute_batch(step))
+}
+
+/// Finishes a draft: it is one whole file then, and on the disk.
+///
+/// # Errors
+/// When the disk does not take it.
+pub(super) fn finish(place: &Place, draft: Connection) -> Result<(), StoreError> {
+    connection::checkpoint(&draft)?;
+    draft.close().map_err(|(_, error)| error)?;
+    File::open(place.draft()).and_then(|file| file.sync_all()).map_err(io)
+}
+
 /// Puts a finished draft in its place: from here on there is a store.
 ///
 /// # Errors
 /// When the disk does not take it.
-pub(super) fn publish(place: &Place, draft: Connection) -> Result<(), StoreError> {
-    connection::checkpoint(&draft)?;
-    draft.close().map_err(|(_, error)| error)?;
-    File::open(place.draft()).and_then(|file| file.sync_all()).map_err(io)?;
+pub(super) fn publish(place: &Place) -> Result<(), StoreError> {
     std::fs::rename(place.draft(), place.file()).map_err(io)?;
     flush_folder(place.folder()).map_err(io)
 }
@@ -167,10 +188,7 @@ pub(super) fn copy(conn: &Connection, to: &Path, place: &Place) -> Result<(), St
 
 /// An error of a file beside the database.
 pub(super) fn io(error: std::io::Error) -> StoreError {
-    match error.kind() {
-        std::io::ErrorKind::StorageFull => StoreError::Full,
-        _ => StoreError::Io(error.to_string()),
-    }
+    if room::is_full(&error) { StoreError::Full } else { StoreError::Io(error.to_string()) }
 }
 
 #[cfg(test)]

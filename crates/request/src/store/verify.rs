@@ -6,7 +6,9 @@ use super::chain;
 use super::error::StoreError;
 use super::limits::CHAIN_LOOK;
 use super::meta::Meta;
+use super::shape;
 use super::watermark::Levels;
+use crate::event::genesis;
 
 /// How much is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub(super) enum Depth {
 pub struct Report {
     /// Sentences, one for each thing that does not hold. None is a sound store.
     pub violations: Vec<String>,
+    /// Sentences about what cannot be told of a store that may well be sound.
+    pub notes: Vec<String>,
     /// Requests that are kept.
     pub requests: u64,
     /// Events that are kept.
@@ -77,11 +81,13 @@ pub(super) fn look(conn: &Connection, noted: &Levels, depth: Depth, is_recovered
     let mut report = Report::default();
     let look = conn.unchecked_transaction()?;
     report.violations = check(&look, depth)?;
+    report.violations.extend(shape::look(&look, depth)?);
     if !report.violations.is_empty() {
         return Ok(report);
     }
     let meta = Meta::read(&look)?;
     report.violations.extend(noted.missing(&meta));
+    report.notes.extend(noted.silence(&meta));
     numbers(&look, &meta, &mut report)?;
     let first = match depth {
         Depth::Start => meta.head_seq.saturating_sub(CHAIN_LOOK).max(meta.pruned_through),
@@ -89,6 +95,7 @@ pub(super) fn look(conn: &Connection, noted: &Levels, depth: Depth, is_recovered
     };
     report.violations.extend(chain::look(&look, &meta, first, depth)?);
     if depth == Depth::Whole {
+        report.violations.extend(pruned(&look, &meta)?);
         for (count, sentence) in NEVER {
             never(&look, count, sentence, &mut report)?;
         }
@@ -146,4 +153,16 @@ fn numbers(conn: &Connection, meta: &Meta, report: &mut Report) -> Result<(), St
         report.violations.push(format!("{ended} ended requests and {} events", report.events));
     }
     Ok(())
+}
+
+/// Of the last number that was pruned there is a tombstone, unless tombstones have been forgotten. A stream that begins there has pruned
+/// nothing: the one that was pruned may be another's.
+fn pruned(conn: &Connection, meta: &Meta) -> Result<Option<String>, StoreError> {
+    let through = meta.pruned_through;
+    if through == 0 || meta.tombstone_floor > 0 || meta.pruned_chain == genesis(&meta.stream_id) {
+        return Ok(None);
+    }
+    let sql = "SELECT count(*) FROM tombstone WHERE terminal_seq = ?1";
+    let left: u64 = conn.query_row(sql, [through], |row| row.get(0))?;
+    Ok((left == 0).then(|| format!("pruned through {through}, of which nothing is left")))
 }

@@ -72,11 +72,19 @@ impl Levels {
     pub(super) fn missing(&self, meta: &Meta) -> Option<String> {
         let noted = self.0.iter().filter(|level| level.stream_id == meta.stream_id);
         let noted = noted.max_by_key(|level| level.commit_no)?;
-        (noted.commit_no > meta.commit_no).then(|| {
+        (noted.commit_no > meta.commit_no || noted.head > meta.head_seq).then(|| {
             let (done, kept) = (noted.commit_no, meta.commit_no);
             let (given, head) = (noted.head, meta.head_seq);
             format!("commit {done} was done, the file ends with {kept}; number {given} was given, it ends with {head}")
         })
+    }
+
+    /// That nothing is noted of a file that has commits. Nothing tells then whether its newest ones are missing, nor which numbers were
+    /// given, and a number that is passed over would be a hole: so it is said, and no more.
+    pub(super) fn silence(&self, meta: &Meta) -> Option<String> {
+        let has_none = meta.commit_no > 0 && self.0.iter().all(|level| level.stream_id != meta.stream_id);
+        has_none
+            .then(|| "nothing beside the file says how far it got: an older copy of it would look the same".to_owned())
     }
 
     /// The number that none that was given is above; none when nothing is noted.

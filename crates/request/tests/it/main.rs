@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod altered;
 mod child;
 mod crashes;
 mod failures;
@@ -9,6 +10,7 @@ mod forgetting;
 mod losses;
 mod model;
 mod moving;
+mod no_room;
 mod opening;
 mod registering;
 mod streams;

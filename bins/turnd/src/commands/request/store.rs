@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use request::store::{OpenError, Rescue, export, recover, reset, verify};
+use request::store::{OpenError, Rescue, StoreError, export, recover, reset, verify};
 use serde_json::json;
 use transcript::layout;
 
@@ -54,10 +54,10 @@ fn database(folder: &Path) -> Result<(), Failure> {
 fn verified(folder: &Path) -> Result<Exit, Failure> {
     database(folder)?;
     let report = verify(folder).map_err(unusable)?;
-    let (violations, is_sound) = (&report.violations, report.violations.is_empty());
+    let (violations, notes, is_sound) = (&report.violations, &report.notes, report.violations.is_empty());
     output::line(json!({
-        "v": 1, "sound": is_sound, "violations": violations, "requests": report.requests, "events": report.events,
-        "tombstones": report.tombstones, "head": report.head, "folder": folder.display().to_string(),
+        "v": 1, "sound": is_sound, "violations": violations, "notes": notes, "requests": report.requests,
+        "events": report.events, "tombstones": report.tombstones, "head": report.head, "folder": folder.display().to_string(),
     }))?;
     if is_sound {
         return Ok(Exit::Done);
@@ -79,8 +79,7 @@ fn exported(folder: &Path, args: &ExportArgs) -> Result<Exit, Failure> {
 }
 
 fn recovered(folder: &Path, args: &RecoverArgs) -> Result<Exit, Failure> {
-    let is_sound = || verify(folder).is_ok_and(|report| report.violations.is_empty());
-    if !args.anyway && folder.join(DATABASE).exists() && is_sound() {
+    if !args.anyway && folder.join(DATABASE).exists() && is_sound(folder)? {
         let text = "the store is sound, and would become another stream for nothing; --anyway does it all the same";
         return Err(Failure::new(Exit::Rejected, text));
     }
@@ -95,6 +94,15 @@ fn recovered(folder: &Path, args: &RecoverArgs) -> Result<Exit, Failure> {
     match lost(&rescue, args.empty) {
         None => Ok(Exit::Done),
         Some(text) => Err(Failure::new(Exit::Lost, text)),
+    }
+}
+
+/// Whether everything holds. A disk without room and a file that somebody else has say nothing about it.
+fn is_sound(folder: &Path) -> Result<bool, Failure> {
+    match verify(folder) {
+        Ok(report) => Ok(report.violations.is_empty()),
+        Err(error @ OpenError::Store(StoreError::Full | StoreError::Busy)) => Err(unusable(error)),
+        Err(_) => Ok(false),
     }
 }
 

@@ -13,7 +13,8 @@ fn place(scratch: &tempfile::TempDir) -> Place {
     place.make().unwrap();
     let draft = draft(&place, &Beginning::fresh(5)).unwrap();
     draft.pragma_update(None, "user_version", 1).unwrap();
-    publish(&place, draft).unwrap();
+    finish(&place, draft).unwrap();
+    publish(&place).unwrap();
     place
 }
 

@@ -350,6 +350,10 @@ pub const RECOVERY_LOOK_MS: u64 = 50;
 /// Between two looks at a turn of an earlier life whose request has ended, in milliseconds: nobody waits for what it comes to.
 pub const AFTERWARDS_LOOK_MS: u64 = 500;
 
+/// How many of the newest ends a new life looks through for turns that were to stop, and how many turns are followed behind the ends of their
+/// requests at a time: each is a look at a lock and a transcript, again and again. What ended as a daemon died is among the newest.
+pub const AFTERWARDS_TURNS_MAX: u32 = 256;
+
 /// How much longer than a host may linger its session's lock is waited for before nothing more is expected, in milliseconds (return
 /// requests, section 2.7).
 pub const RECOVERY_WAIT_MS: u64 = 60_000;

@@ -4,6 +4,7 @@
 mod correlation;
 mod crashes;
 mod idempotency;
+mod interrupting;
 mod kill_points;
 mod lingering;
 mod straying;

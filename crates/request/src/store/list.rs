@@ -138,6 +138,21 @@ fn above(conn: &Connection, list: &List) -> Result<Option<u64>, StoreError> {
     Ok((above >= lowest).then_some(above))
 }
 
+/// Of the newest ends, so many at most, those since then; the newest first. Their numbers have an index.
+///
+/// # Errors
+/// See [`StoreError`].
+pub(super) fn ended_since(conn: &Connection, at_ms: u64, most: u32) -> Result<Vec<Request>, StoreError> {
+    let newest = "WHERE terminal_seq > (SELECT head_seq FROM meta) - ?1 AND ended_at >= ?2 ORDER BY terminal_seq DESC";
+    let mut statement = conn.prepare_cached(&row::select(newest))?;
+    let mut rows = statement.query((most, at_ms))?;
+    let mut requests = Vec::new();
+    while let Some(row) = rows.next()? {
+        requests.push(row::read(row)?);
+    }
+    Ok(requests)
+}
+
 /// Every request that has not ended, oldest first.
 ///
 /// # Errors

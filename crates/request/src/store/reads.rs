@@ -11,7 +11,7 @@ use super::late::LateEvidence;
 use super::list::{Entry, List, Listed};
 use super::meta::Meta;
 use super::{Store, consumer, events, incarnation, late, list};
-use crate::{Cursor, Incarnation, RequestId, Stage, TerminalEvent};
+use crate::{Cursor, Incarnation, Request, RequestId, Stage, TerminalEvent};
 
 /// What is to be known before the stream is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,14 @@ impl Store {
     /// See [`StoreError`].
     pub fn list(&self, list: &List) -> Result<Listed, StoreError> {
         self.read(|conn| list::list(conn, list))
+    }
+
+    /// Of the newest `most` ends those since `at_ms` (epoch milliseconds), the newest first. It costs what `most` are, however many there are.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn ended_since(&self, at_ms: u64, most: u32) -> Result<Vec<Request>, StoreError> {
+        self.read(|conn| list::ended_since(conn, at_ms, most))
     }
 
     /// How many requests have not ended.

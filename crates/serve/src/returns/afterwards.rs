@@ -1,29 +1,21 @@
 //! Turns of an earlier life that go on behind the end of their request: it was cancelled, or its deadline came, while a host that outlived
-//! the daemon was at its turn. The host is told to stop it where the caller wants that, and what the turn comes to is late evidence.
+//! the daemon was at its turn, or the daemon died as it was about to tell the agent. The host is told to stop it where that is wanted, and
+//! what the turn comes to is late evidence.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bridge::{PromptLedger as _, Wish};
 use request::recovery::{Found, Loss, Verdict, recover};
-use request::{Input, Recovered, Request, State};
+use request::{Input, LateKind, Phase, Recovered, Request, State};
 use tokio::time::{Instant, sleep};
 use transcript::{LockError, Owner, SessionLock};
 
 use crate::clock::now_ms;
-use crate::limits::AFTERWARDS_LOOK_MS;
+use crate::limits::{AFTERWARDS_LOOK_MS, AFTERWARDS_TURNS_MAX};
 use crate::returns::{Returns, asked, evidence, recovery};
 use crate::tasks::blocking;
 use crate::workspace::Workspace;
-
-/// Why the turn of an ended request is to stop.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stop {
-    /// Its caller cancelled it.
-    Cancel,
-    /// Its deadline cancels the turn too.
-    Deadline,
-}
 
 impl Returns {
     /// Follows the turn of a request that was decided while its host still held the session, until then at most.
@@ -34,17 +26,96 @@ impl Returns {
         decided: &Request,
         until: Instant,
     ) {
-        let is_wanted = self.recovering.take_interrupt(decided.id());
-        let stop = match decided.state {
-            State::Cancelled => is_wanted.then_some(Stop::Cancel),
-            State::TimedOut => decided.registration.options.cancel_on_timeout.then_some(Stop::Deadline),
-            _ => return,
-        };
-        let returns = Arc::clone(self);
-        self.spawn(async move { returns.see_out(workspace, request, stop, until).await });
+        match decided.state {
+            State::TimedOut if decided.registration.options.cancel_on_timeout => {
+                self.recovering.want_interrupt(decided.id());
+            }
+            State::Cancelled | State::TimedOut => {}
+            _ => {
+                self.recovering.take_interrupt(decided.id());
+                return;
+            }
+        }
+        self.follow_turn(workspace, request, until);
     }
 
-    async fn see_out(&self, workspace: Arc<Workspace>, mut request: Request, mut stop: Option<Stop>, until: Instant) {
+    fn follow_turn(self: &Arc<Self>, workspace: Arc<Workspace>, request: Request, until: Instant) {
+        if !self.recovering.begin_following(request.id()) {
+            return;
+        }
+        let returns = Arc::clone(self);
+        self.spawn(async move {
+            let id = request.id().clone();
+            returns.see_out(workspace, request, until).await;
+            returns.recovering.end_following(&id);
+        });
+    }
+
+    /// Puts on record that the turn of a request is to stop, before its end is: a daemon that dies in between finds it there when it is back.
+    pub(crate) async fn note_interrupt(&self, request: &Request) {
+        let Ok(store) = self.store() else { return };
+        if request.phase < Phase::Dispatching {
+            return;
+        }
+        if let Some(workspace) = self.workspace_of(store, request).await {
+            wish(&workspace, request).await;
+        }
+    }
+
+    /// Passes on that the turn of a request that has ended is to stop, if it goes on: to its session, where only this very prompt is meant, or
+    /// to the host of an earlier life.
+    pub(crate) async fn interrupt_ended(self: &Arc<Self>, request: &Request) {
+        if !may_go_on(request) {
+            return;
+        }
+        if let Some(session) = self.session(&request.registration.session_id) {
+            // A session that ends takes its turn with it.
+            let _ = session.cancel(Some(&request.registration.prompt_id), None);
+            return;
+        }
+        let Ok(store) = self.store() else { return };
+        let Some(workspace) = self.workspace_of(store, request).await else { return };
+        if self.is_held(&workspace, request).await {
+            wish(&workspace, request).await;
+            self.stop_turn(workspace, request, Instant::now());
+        }
+    }
+
+    /// Looks, when a life begins, for ends that the one before it could not tell the agents of any more, and does so.
+    pub(super) async fn take_up_interrupts(self: Arc<Self>, begun: Instant) {
+        let Ok(store) = self.store().cloned() else { return };
+        let patience =
+            self.neighbours().all().map(|workspace| recovery::patience(&workspace)).max().unwrap_or_default();
+        let since_ms = now_ms().saturating_sub(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX));
+        let ended = match self.read(move |store| store.ended_since(since_ms, AFTERWARDS_TURNS_MAX)).await {
+            Ok(ended) => ended,
+            Err(refusal) => {
+                return tracing::error!(code = &*refusal.code, "ends of an earlier life cannot be looked through");
+            }
+        };
+        for request in ended.iter().filter(|request| may_go_on(request)) {
+            let Some(workspace) = self.workspace_of(&store, request).await else { continue };
+            if self.is_held(&workspace, request).await && is_to_stop(&workspace, request).await {
+                self.stop_turn(workspace, request, begun);
+            }
+        }
+    }
+
+    fn stop_turn(self: &Arc<Self>, workspace: Arc<Workspace>, request: &Request, begun: Instant) {
+        self.recovering.want_interrupt(request.id());
+        let until = begun + recovery::patience(&workspace);
+        self.follow_turn(workspace, before_end(request), until);
+    }
+
+    /// Whether somebody has the session of a request whose turn is not known to be over.
+    async fn is_held(&self, workspace: &Arc<Workspace>, request: &Request) -> bool {
+        let id = request.id().clone();
+        let late = self.read(move |store| store.late(&id)).await;
+        let is_over = late.is_ok_and(|late| late.iter().any(|one| one.late.kind == LateKind::Outcome));
+        !is_over && holder(workspace, &request.registration.session_id).await.is_some()
+    }
+
+    async fn see_out(&self, workspace: Arc<Workspace>, mut request: Request, until: Instant) {
         // The request has ended: how its turn does is not a question of time any more.
         request.registration.deadline_at = None;
         while Instant::now() < until {
@@ -55,11 +126,14 @@ impl Returns {
                 return self.add(&request, word).await;
             }
             let Some(owner) = holder else { return };
+            // The transcript shows the turn to be the last one and open, and a host without a daemon begins no other: whatever else holds
+            // the session by now does nothing when it is asked.
             if evidence::is_open(&found.transcript)
                 && let Some(owner) = owner
-                && let Some(stop) = stop.take()
+                && self.recovering.take_interrupt(request.id())
             {
-                interrupt(&workspace, &request, &owner, stop).await;
+                let transcript = workspace.layout.transcript(&request.registration.session_id);
+                workspace.hosts.interrupt(&transcript, &owner).await;
             }
             sleep(Duration::from_millis(AFTERWARDS_LOOK_MS)).await;
         }
@@ -92,19 +166,42 @@ async fn holder(workspace: &Arc<Workspace>, session: &str) -> Option<Option<Owne
     }
 }
 
-/// Has the host cancel the turn. The transcript has just shown it to be the last one and open, and a host without a daemon begins no other:
-/// whatever else holds the session by now does nothing when it is asked.
-async fn interrupt(workspace: &Arc<Workspace>, request: &Request, owner: &Owner, stop: Stop) {
-    let registration = &request.registration;
-    if stop == Stop::Cancel {
-        let (workspace, session, prompt) =
-            (Arc::clone(workspace), registration.session_id.clone(), registration.prompt_id.clone());
-        let wished = blocking(move || {
-            let wish = Wish { session_id: &session, prompt_id: &prompt, at_ms: now_ms() };
-            workspace.sink.cancel_wished(&wish);
-        });
-        // A wish that is not on record stops no cancel.
-        let _ = wished.await;
+/// Whether the turn of a request that has ended may go on all the same.
+fn may_go_on(request: &Request) -> bool {
+    let is_ended_from_outside = matches!(request.state, State::Cancelled | State::TimedOut | State::Indeterminate);
+    is_ended_from_outside && request.phase == Phase::Dispatching
+}
+
+/// A request as it was before its end, as far as its evidence has to do with that.
+fn before_end(request: &Request) -> Request {
+    let mut request = request.clone();
+    request.state = match (request.submitted_at, request.bound_at) {
+        (_, Some(_)) => State::Bound,
+        (Some(_), None) => State::Submitted,
+        (None, None) => State::Registered,
+    };
+    request
+}
+
+/// Whether it is on record that a turn is to stop.
+async fn is_to_stop(workspace: &Arc<Workspace>, request: &Request) -> bool {
+    if request.state == State::TimedOut && request.registration.options.cancel_on_timeout {
+        return true;
     }
-    workspace.hosts.interrupt(&workspace.layout.transcript(&registration.session_id), owner).await;
+    let (workspace, registration) = (Arc::clone(workspace), request.registration.clone());
+    let looked = blocking(move || {
+        evidence::is_wished(&workspace.sink.ledger(&registration.session_id), &registration.prompt_id)
+    });
+    looked.await.unwrap_or(false)
+}
+
+/// Puts on the ledger that somebody wishes a prompt cancelled.
+async fn wish(workspace: &Arc<Workspace>, request: &Request) {
+    let (workspace, registration) = (Arc::clone(workspace), request.registration.clone());
+    let wished = blocking(move || {
+        let (session_id, prompt_id) = (&registration.session_id, &registration.prompt_id);
+        workspace.sink.cancel_wished(&Wish { session_id, prompt_id, at_ms: now_ms() });
+    });
+    // A wish that is not on record stops no cancel.
+    let _ = wished.await;
 }

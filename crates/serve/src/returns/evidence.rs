@@ -125,6 +125,11 @@ pub(crate) fn is_open(found: &TranscriptFound) -> bool {
     matches!(seen.as_slice(), [Seen::User { prompt_id: Some(_), prompt: PromptSeen::Same, .. }])
 }
 
+/// Whether a ledger says that somebody wishes a prompt cancelled that is open there. One that cannot be read says nothing.
+pub(crate) fn is_wished(ledger: &Ledger, prompt_id: &str) -> bool {
+    ledger.read().is_ok_and(|reading| reading.open_wishes().iter().any(|wish| wish.prompt_id == prompt_id))
+}
+
 /// What a ledger says of a prompt. One that cannot be read says nothing.
 pub(crate) fn in_ledger(ledger: &Ledger, prompt_id: &str) -> LedgerFound {
     let reading = match ledger.read() {

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 use transcript::{LockError, SessionLock};
 
 use crate::clock::now_ms;
-use crate::limits::{DEADLINE_GRACE_MS, RECOVERY_LOOK_MS, RECOVERY_WAIT_MS};
+use crate::limits::{AFTERWARDS_TURNS_MAX, DEADLINE_GRACE_MS, RECOVERY_LOOK_MS, RECOVERY_WAIT_MS};
 use crate::returns::{Returns, asked, evidence};
 use crate::sync::lock;
 use crate::tasks::blocking;
@@ -29,8 +29,10 @@ const LOST: &str = "daemon_lost";
 #[derive(Default)]
 pub(crate) struct Recovering {
     open: watch::Sender<Option<HashMap<RequestId, String>>>,
-    /// Those whose callers want the agent's turn to stop too.
+    /// Those whose turns are to stop too.
     interrupts: Mutex<HashSet<RequestId>>,
+    /// Those whose turns are followed behind their end.
+    followed: Mutex<HashSet<RequestId>>,
 }
 
 impl Recovering {
@@ -45,9 +47,30 @@ impl Recovering {
         self.wait_for(|_| true).await;
     }
 
-    /// Whether the caller of a request wants its turn to stop.
+    /// Whether the turn of a request is to stop; said once of each wish.
     pub(super) fn take_interrupt(&self, request_id: &RequestId) -> bool {
         lock(&self.interrupts).remove(request_id)
+    }
+
+    /// Notes that the turn of a request is to stop.
+    pub(super) fn want_interrupt(&self, request_id: &RequestId) {
+        lock(&self.interrupts).insert(request_id.clone());
+    }
+
+    /// Takes a request for one whose turn is followed, unless it is one already, or there are enough.
+    pub(super) fn begin_following(&self, request_id: &RequestId) -> bool {
+        let mut followed = lock(&self.followed);
+        if followed.len() >= AFTERWARDS_TURNS_MAX as usize {
+            tracing::warn!(request = %request_id, "too many turns are followed behind the ends of their requests already");
+            return false;
+        }
+        followed.insert(request_id.clone())
+    }
+
+    /// Nobody follows the turn of a request any more.
+    pub(super) fn end_following(&self, request_id: &RequestId) {
+        lock(&self.followed).remove(request_id);
+        self.take_interrupt(request_id);
     }
 
     fn done(&self, request_id: &RequestId) {
@@ -79,7 +102,7 @@ impl Returns {
     /// Notes that the caller of a request, which waits for its recovery, wants its turn to stop with it.
     pub(crate) fn want_interrupt(&self, request_id: &RequestId) {
         if self.is_recovering(request_id) {
-            lock(&self.recovering.interrupts).insert(request_id.clone());
+            self.recovering.want_interrupt(request_id);
         }
     }
 
@@ -103,6 +126,7 @@ impl Returns {
     pub(crate) async fn recover(self: Arc<Self>, open: Vec<Request>) {
         let Ok(store) = self.store().cloned() else { return };
         let begun = Instant::now();
+        self.spawn(Arc::clone(&self).take_up_interrupts(begun));
         let mut waiting = Vec::new();
         for request in open {
             if let Some(later) = self.first_look(&store, request).await {
@@ -162,6 +186,8 @@ impl Returns {
                 && let Some(decided) = decided
             {
                 self.follow_up(workspace, request, &decided, until);
+            } else {
+                self.recovering.take_interrupt(request.id());
             }
         }
     }
@@ -219,7 +245,7 @@ impl Returns {
     }
 
     /// The workspace of a request: that of its agent's process, or the one where its session's files lie.
-    async fn workspace_of(&self, store: &Arc<Store>, request: &Request) -> Option<Arc<Workspace>> {
+    pub(super) async fn workspace_of(&self, store: &Arc<Store>, request: &Request) -> Option<Arc<Workspace>> {
         let (store, registration) = (Arc::clone(store), request.registration.clone());
         let workspaces: Vec<_> = self.neighbours.all().collect();
         let found = blocking(move || {
@@ -269,7 +295,7 @@ fn latest(request: &Request, patience: Instant, now_ms: u64) -> Instant {
 }
 
 /// How long a host of an earlier life is waited for at all.
-fn patience(workspace: &Workspace) -> Duration {
+pub(super) fn patience(workspace: &Workspace) -> Duration {
     Duration::from_millis(workspace.options.linger_ms.saturating_add(RECOVERY_WAIT_MS))
 }
 

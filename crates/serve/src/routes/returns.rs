@@ -138,14 +138,20 @@ pub(crate) async fn cancel(call: &Call<'_>) -> Result<Reply, Refusal> {
     let request_id = named(call)?;
     let before = row(returns, &request_id).await?;
     if !before.state.is_terminal() {
-        returns.cancel(&request_id, interrupt).await?;
+        returns.cancel(&before, interrupt).await?;
+    } else if interrupt {
+        returns.interrupt_ended(&before).await;
     }
     receipt(returns, StatusCode::OK, request_id, false).await
 }
 
 impl Returns {
     /// Ends a request as cancelled, unless it has ended. What waits in a queue goes; what runs goes on, unless it is to be interrupted.
-    async fn cancel(self: &Arc<Self>, request_id: &RequestId, interrupt: bool) -> Result<(), Refusal> {
+    async fn cancel(self: &Arc<Self>, before: &Request, interrupt: bool) -> Result<(), Refusal> {
+        let request_id = before.id();
+        if interrupt {
+            self.note_interrupt(before).await;
+        }
         let Some(entry) = self.tracked.of_request(request_id) else {
             // Its prompt is an earlier life's: nothing of it is with any agent of ours, but a host of that life may be at it.
             let store = self.store()?;
@@ -153,12 +159,18 @@ impl Returns {
                 self.want_interrupt(request_id);
             }
             let applied = asked(|reply| store.apply(request_id.clone(), Input::Cancel, now_ms(), reply)).await;
-            return applied.map(drop).map_err(|error| not_cancelled(request_id, &error));
+            let applied = applied.map_err(|error| not_cancelled(request_id, &error))?;
+            if interrupt && applied.event.is_none() {
+                self.interrupt_ended(&applied.request).await;
+            }
+            return Ok(());
         };
         let applied = self.applied(&entry, Input::Cancel).await.map_err(|error| not_cancelled(request_id, &error))?;
-        if applied.event.is_some()
-            && let Some(session) = self.session(&entry.session_id)
-        {
+        if applied.event.is_none() {
+            if interrupt {
+                self.interrupt_ended(&applied.request).await;
+            }
+        } else if let Some(session) = self.session(&entry.session_id) {
             if applied.request.phase < Phase::Dispatching {
                 // One that ends with its session is gone all the same.
                 let _ = session.remove(&entry.prompt_id, None);

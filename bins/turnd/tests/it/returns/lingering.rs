@@ -35,7 +35,7 @@ fn a_cancel_ends_what_waits_for_the_host_of_an_earlier_life_and_its_session_wait
 }
 
 /// The receipt once it shows what the turn came to behind the end of its request.
-fn with_late_outcome(world: &mut World, id: &str) -> Value {
+pub(super) fn with_late_outcome(world: &mut World, id: &str) -> Value {
     until("the late outcome is known", || {
         let receipt = get(world, id);
         receipt.get("late_outcome").is_some().then_some(receipt)
@@ -43,7 +43,7 @@ fn with_late_outcome(world: &mut World, id: &str) -> Value {
 }
 
 /// State and code of a late outcome.
-fn late(receipt: &Value) -> String {
+pub(super) fn late(receipt: &Value) -> String {
     let outcome = &receipt["late_outcome"];
     format!("{} {}", outcome["state"].as_str().unwrap(), outcome["code"].as_str().unwrap_or("-"))
 }

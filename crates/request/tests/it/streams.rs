@@ -238,6 +238,25 @@ fn a_list_goes_from_the_newest_to_the_oldest_page_by_page() {
 }
 
 #[test]
+fn the_newest_ends_are_those_since_a_time_and_no_more_than_are_asked_for() {
+    let world = World::new();
+    for (name, at_ms) in [("a", 5_000), ("b", 6_000), ("c", 7_000), ("d", 8_000)] {
+        world.new_request(name);
+        if name != "c" {
+            world.apply_at(name, turnd_request::Input::Cancel, at_ms).unwrap();
+        }
+    }
+    let names = |since_ms, most| {
+        let ended = world.store().ended_since(since_ms, most).unwrap();
+        ended.iter().map(|request| request.id().to_string()).collect::<String>()
+    };
+    assert_eq!(
+        [names(0, 9), names(6_000, 9), names(6_001, 9), names(0, 2), names(8_001, 9)],
+        ["dba", "db", "d", "db", ""]
+    );
+}
+
+#[test]
 fn a_sessions_list_is_in_order_whatever_states_its_requests_are_in() {
     let world = World::new();
     for number in 0..9 {

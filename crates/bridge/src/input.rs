@@ -42,7 +42,7 @@ pub(crate) enum Input {
     Dispatch { prompt_id: String, go: bool },
     /// The witness has the outcome that it was told of.
     Confirm { prompt_id: String },
-    /// The pause behind an answer is over.
+    /// A pause in which stray words are listened for is over.
     PauseOver,
     /// The session is to be closed.
     Close { reason: String, closed_by: Option<String> },
@@ -63,6 +63,8 @@ pub(crate) enum Input {
     AskedUnknown { agent_request: RequestId, method: String },
     /// The host says that the whole of a witnessed prompt is in the agent's input.
     Written { prompt_id: String },
+    /// The host says that the agent has said words outside of its turns which it has handed on to nobody.
+    Strayed,
     /// The agent answered a prompt.
     Settled { prompt_id: PromptId, answer: Answer },
     /// The agent's stream ended. The host may have said how the agent's process ended.

@@ -101,13 +101,14 @@ enum Phase {
 }
 
 impl Session {
+    /// A session that goes live now.
     pub(crate) fn new(pending_prompts_max: usize, timeouts: Timeouts, mediation: Mediation, at_ms: u64) -> Self {
         Self {
             phase: Phase::Open,
             queue: Queue::default(),
             steering: Steering::default(),
             turn: None,
-            witnessing: Witnessing::default(),
+            witnessing: Witnessing::new(at_ms),
             straying: Straying::default(),
             permissions: Permissions::default(),
             overlay: Overlay::default(),
@@ -155,6 +156,7 @@ impl Session {
             Input::Drain(drain) => self.drain(drain, &mut step),
             Input::AskedUnknown { agent_request, method } => self.refuse_unknown(agent_request, method, &mut step),
             Input::Written { prompt_id } => self.note_written(&prompt_id, &mut step),
+            Input::Strayed => self.has_strayed(),
             Input::Settled { prompt_id, answer } => self.settle(&prompt_id, &answer, &mut step),
             Input::ChannelLost { exit } => self.lose_channel(exit, &mut step),
             Input::DeadlineExpired { prompt_id, deadline } => self.expire(&prompt_id, deadline, &mut step),

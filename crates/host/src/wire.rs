@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::recording::Recording;
 use crate::turn::Prompt;
 
-pub(crate) use witnessed::{message_id, opened_by, prompt_written, with_process, with_reach, witnessed};
+pub(crate) use witnessed::{message_id, opened_by, prompt_written, strayed, with_process, with_reach, witnessed};
 
 pub(crate) const INITIALIZE: &str = "initialize";
 pub(crate) const SESSION_NEW: &str = "session/new";

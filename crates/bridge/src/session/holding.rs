@@ -31,6 +31,8 @@ impl Session {
 
     pub(super) fn release(&mut self, step: &mut Step) {
         if self.held.take().is_some() {
+            // Whatever was asked of the agent meanwhile, it may speak behind it: of a new session, or of one that was not made.
+            self.begin_pause(step);
             self.dispatch_next(step);
         }
     }

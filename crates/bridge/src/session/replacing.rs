@@ -83,6 +83,7 @@ impl Session {
         match succession {
             Succession::Done { memory } => {
                 self.straying = Straying::default();
+                self.begin_pause(step);
                 if readers {
                     step.publish(Some(prompt_id.clone()), originator, News::AgentReplaced { reason, memory });
                 }

@@ -42,8 +42,13 @@ impl Session {
         let id = update.message_id.as_deref();
         let is_of_another = id.is_some_and(|id| self.straying.messages.is_of_another_turn(id, turn));
         if !is_in_turn || is_of_another {
-            self.straying.heard = true;
-            self.note_strayed();
+            self.has_strayed();
         }
+    }
+
+    /// The agent has said something outside of its turns.
+    pub(super) fn has_strayed(&mut self) {
+        self.straying.heard = true;
+        self.note_strayed();
     }
 }

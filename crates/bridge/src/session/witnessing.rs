@@ -5,7 +5,8 @@
 //! the agent has answered counts as running until its witness has the outcome; nothing that happens meanwhile changes that outcome.
 //!
 //! What an agent says late, behind its answer, comes soon behind it. So a witness is told of an answer that completes its prompt only when
-//! a pause behind the answer is over, and is asked about the next prompt only then too; see `straying.rs` for what the pause is for.
+//! a pause behind the answer is over, and is asked about the next prompt only then too; see `straying.rs` for what the pause is for. So it is
+//! behind whatever else may make an agent speak: the opening of its session, another process in its place, and a change of what it remembers.
 //!
 //! A session that is not open waits for no witness, and for no pause.
 
@@ -27,14 +28,15 @@ use crate::witness::{Baseline, Cause, FinalText};
 use crate::{InputWritten, Terminal};
 
 /// What waits for a witness.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Witnessing {
     /// The head of the queue, whose witness is asked whether it may run.
     asked: Option<Asked>,
     /// The turn that the agent has answered, whose witness is told of the outcome.
     settling: Option<Settling>,
-    /// The pause behind the last answer, from its beginning to its end. A clock that is set back to before it has none to wait for.
-    pause_ms: Range<u64>,
+    /// The pause behind the last answer, or behind what else made the agent speak, from its beginning to its end. A clock that is set back
+    /// to before it has none to wait for.
+    pub(super) pause_ms: Range<u64>,
     /// The last turn that was settled.
     baseline: Baseline,
 }
@@ -54,6 +56,13 @@ struct Settling {
     outcome: Outcome,
     /// The witness knows.
     told: bool,
+}
+
+impl Witnessing {
+    /// Of a session that is opened at that time.
+    pub(super) fn new(at_ms: u64) -> Self {
+        Self { asked: None, settling: None, pause_ms: pause_from(at_ms), baseline: Baseline::default() }
+    }
 }
 
 impl Session {
@@ -93,7 +102,12 @@ impl Session {
         }
     }
 
-    /// When the pause behind the last answer is over, if anything waits for that.
+    /// What may make the agent speak has happened: from now on it is listened for.
+    pub(super) fn begin_pause(&mut self, step: &Step) {
+        self.witnessing.pause_ms = pause_from(step.at_ms);
+    }
+
+    /// When the pause is over, if anything waits for that.
     pub(super) fn pause_end(&self) -> Option<(u64, Input)> {
         let Witnessing { asked, settling, pause_ms, .. } = &self.witnessing;
         let waits = asked.as_ref().is_some_and(|asked| !asked.told);
@@ -157,7 +171,7 @@ impl Session {
     pub(super) fn note_settled(&mut self, turn: &mut Turn, answer: &Answer, step: &mut Step) {
         let Baseline { prompt_id, turn: count } = &mut self.witnessing.baseline;
         (*prompt_id, *count) = (Some(turn.entry.prompt_id.shared()), *count + 1);
-        self.witnessing.pause_ms = step.at_ms..step.at_ms.saturating_add(LATE_WORDS_MS);
+        self.begin_pause(step);
         if answer.is_agents() {
             tell_written(turn, step);
         }
@@ -214,6 +228,10 @@ impl Session {
             self.conclude(&turn, outcome, step);
         }
     }
+}
+
+fn pause_from(at_ms: u64) -> Range<u64> {
+    at_ms..at_ms.saturating_add(LATE_WORDS_MS)
 }
 
 /// A sign of the agent in a turn.

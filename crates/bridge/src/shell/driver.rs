@@ -48,6 +48,8 @@ pub(super) async fn drive(live: Arc<Live>, streams: Streams, frames: FrameReader
 /// Takes in what the agent says and what is due, until the agent's stream ends or the session is over.
 async fn listen(live: &Live, reader: &mut (dyn AsyncRead + Send + Unpin), mut frames: FrameReader) {
     let mut buffer = vec![0; READ_BYTES];
+    // What came in one piece with the answer to the opening.
+    take_whole(live, &mut frames);
     while !live.state.lock().machine.is_over() {
         let due_in = due_in(live);
         let length = tokio::select! {
@@ -67,15 +69,20 @@ async fn listen(live: &Live, reader: &mut (dyn AsyncRead + Send + Unpin), mut fr
             return;
         }
         frames.push(&buffer[..length]);
-        let at_ms = live.clock.now_ms();
-        while let Some(frame) = frames.next_frame() {
-            match frame {
-                Ok(frame) => take(live, frame, at_ms),
-                Err(error) => warn!(session = live.id, %error, "a line of the agent was lost"),
-            }
-        }
+        take_whole(live, &mut frames);
         // An agent that never pauses holds nothing up.
         settle_due(live);
+    }
+}
+
+/// Takes in every line that is there as a whole.
+fn take_whole(live: &Live, frames: &mut FrameReader) {
+    let at_ms = live.clock.now_ms();
+    while let Some(frame) = frames.next_frame() {
+        match frame {
+            Ok(frame) => take(live, frame, at_ms),
+            Err(error) => warn!(session = live.id, %error, "a line of the agent was lost"),
+        }
     }
 }
 
@@ -156,6 +163,7 @@ fn meaning(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Opt
             let prompt_id = message.params().and_then(|params| acp::string_at(params, &["promptId"]))?;
             Some(Input::Written { prompt_id })
         }
+        Kind::Notification { method } if method == "turnd/strayed" => Some(Input::Strayed),
         Kind::Notification { method } if method == "turnd/recording_degraded" => {
             Some(Input::Recording(incoming::recording(message.params().unwrap_or("{}"))))
         }

@@ -190,13 +190,15 @@ impl Opened {
     /// meanwhile is published first, so the newest event may have a higher number.
     pub fn activate(self, seeded_events: u64, seed: Seed) -> Session {
         let Self { open, agent_session_id, agent_state, process, greeting, created_at_ms, options, seat, .. } = self;
+        let now_ms = options.clock.now_ms();
         let Greeting { streams, frames, asked, early, exit, .. } = greeting;
         let state = State {
             machine: session::Session::new(
                 options.limits.pending_prompts,
                 options.timeouts,
                 options.mediation,
-                created_at_ms,
+                // What the agent says from its answer on is listened for from here on.
+                now_ms,
             ),
             agent: AgentSession {
                 id: agent_session_id,
@@ -229,7 +231,6 @@ impl Opened {
             endings: watch::Sender::new(0),
             over: watch::Sender::new(false),
         });
-        let now_ms = live.clock.now_ms();
         for message in early {
             driver::take_message(&live, &message, now_ms);
         }

@@ -1,8 +1,10 @@
 //! Prompts with a witness: nothing runs without it, and nothing is on record before it has the outcome.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use acp::compose;
+use bridge::limits::LATE_WORDS_MS;
 use bridge::witness::{Baseline, Dispatch, Ended, FinalText, Heard, Process, Settling};
 use bridge::{InputWritten, Prompt, PromptState, Witness};
 use parking_lot::Mutex;
@@ -25,7 +27,7 @@ impl Record {
     async fn next_news(&self) -> String {
         let told = async {
             while self.lines.lock().is_empty() {
-                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+                tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
         soon(told).await;
@@ -91,6 +93,14 @@ fn witnessed(id: &str) -> Prompt {
 }
 
 async fn world() -> (World, Arc<Record>) {
+    let opened = opened().await;
+    // The pause behind the opening.
+    tokio::time::advance(Duration::from_millis(LATE_WORDS_MS)).await;
+    opened
+}
+
+/// One whose session goes live just now.
+async fn opened() -> (World, Arc<Record>) {
     let record = Arc::new(Record::default());
     (World::before(record.clone()).await, record)
 }
@@ -132,6 +142,24 @@ async fn the_agent_sees_a_witnessed_prompt_when_its_witness_lets_it_and_nobody_a
     assert_eq!(record.news(), r#"ended A end_turn yes "hi" by 7"#);
     assert_eq!(world.ledger.lines(), ["A in_flight", "A completed end_turn"]);
     world.expect("turn_complete A end_turn").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_agent_says_behind_the_opening_is_listened_for_before_a_witness_is_asked() {
+    let (mut world, record) = opened().await;
+    world.session.admit(witnessed("A")).unwrap();
+    hears_nothing_before(&mut world, "x/first").await;
+    assert_eq!(record.news(), "");
+    world.agent.say(compose::notification("turnd/strayed", &json!({}))).await;
+    assert_eq!(record.next_news().await, "next A after turn 0 and event 0 by 7");
+    world.session.dispatch("A", true);
+    let held = world.agent.hear_prompt().await;
+    world.agent.say(compose::notification("turnd/prompt_written", &json!({"promptId": "A"}))).await;
+    world.agent.text("hi").await;
+    world.expect("user_message_chunk A A; agent_message_chunk A hi").await;
+    assert_eq!(record.news(), "written A; heard A");
+    world.agent.settle(&held, json!({"stopReason": "end_turn"})).await;
+    assert_eq!(record.next_news().await, r#"settling A end_turn yes "-" by 7 strayed"#);
 }
 
 #[tokio::test(start_paused = true)]

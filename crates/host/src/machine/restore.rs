@@ -6,8 +6,9 @@
 //! both, and an error goes back as it is.
 //!
 //! A load replays the conversation, which the transcript has already and better. The replay is swallowed, also the part
-//! that comes behind the answer: until the next prompt is handed on, nothing that belongs to a conversation can be
-//! anything else. State (commands, modes, usage) passes, since agents send it once.
+//! that comes behind the answer: until the next prompt is handed on, nothing that belongs to a conversation is
+//! shown. What is said behind the answer may be words of the agent's own, and the daemon is told that there were some
+//! (`straying.rs`). State (commands, modes, usage) passes, since agents send it once.
 
 use acp::{Message, Outcome, RequestId, RpcError, compose};
 

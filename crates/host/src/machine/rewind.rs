@@ -172,6 +172,12 @@ impl Machine {
         }
     }
 
+    /// The session that the agent has made and that is not the daemon's yet.
+    pub(super) fn made_session(&self) -> Option<&str> {
+        let made = self.rewinding.as_ref()?.made.as_ref()?;
+        Some(&made.session)
+    }
+
     /// Lets the agent drop a session that nobody will ask for again. How it answers is nothing to anybody.
     pub(super) fn close_session(&mut self, session: &str) {
         if self.capabilities.close {

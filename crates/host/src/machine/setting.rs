@@ -87,6 +87,7 @@ impl Machine {
                     Some(process) => wire::restored(&request, &wire::with_process(&result, process), &session, memory),
                     None => line,
                 });
+                self.tell_strayed();
                 self.remember(session, cwd);
             }
             Kindred::Rewound { old } => {

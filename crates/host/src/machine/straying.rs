@@ -32,6 +32,28 @@ impl Machine {
         }
     }
 
+    /// Listens to what nobody is shown: behind the answer that gave the session it need not be a replay. The daemon is told that something
+    /// was said.
+    pub(super) fn hear_behind_opening(&mut self, update: &Update, message: &Message) {
+        let named = message.session_id();
+        let is_unshown = self.replaying && self.restore.is_none() && (named.is_none() || named == self.agent_session);
+        let is_of_made = named.is_some() && named.as_deref() == self.made_session();
+        if update.is_words() && (is_unshown || is_of_made) {
+            self.note_strayed();
+            if !std::mem::replace(&mut self.straying.heard, true) {
+                self.tell_daemon(wire::strayed());
+            }
+        }
+    }
+
+    /// The daemon has heard of the agent's session, and begins with a clean name where another process is in the agent's place. What that
+    /// one has said before is told behind it.
+    pub(super) fn tell_strayed(&mut self) {
+        if self.straying.heard {
+            self.tell_daemon(wire::strayed());
+        }
+    }
+
     /// Listens to what the agent says of its own session. Whether it is said in the running turn.
     pub(super) fn is_in_turn(&mut self, update: &Update, message: &Message) -> bool {
         let is_unread = self.reach().is_some_and(|reach| reach != Reach::Whole);

@@ -10,6 +10,7 @@ use crate::outgoing::Reach;
 
 /// To the daemon: the whole line of a witnessed prompt is in the agent's input.
 const PROMPT_WRITTEN: &str = "turnd/prompt_written";
+const STRAYED: &str = "turnd/strayed";
 /// In a prompt: say when it is written, and in an error how much of it was.
 const WITNESSED_META: &str = "turnd/witnessed";
 /// Where the host says which process the agent is.
@@ -30,6 +31,11 @@ pub(crate) fn message_id(params: &str) -> Option<String> {
 /// The notification that all of it is in the agent's input.
 pub(crate) fn prompt_written(prompt_id: &str) -> Bytes {
     compose::notification(PROMPT_WRITTEN, &json!({ "promptId": prompt_id }))
+}
+
+/// The agent has said words outside of its turns that the daemon is not shown.
+pub(crate) fn strayed() -> Bytes {
+    compose::notification_raw(STRAYED, "{}")
 }
 
 /// The same error with how much of the prompt the agent has.

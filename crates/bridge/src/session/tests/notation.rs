@@ -8,6 +8,7 @@
 //! | `witness A`, `witness A 300`, `witness A run 300` | a prompt is submitted that has a witness, with a deadline, a run deadline |
 //! | `go A`, `drop A`, `confirm A` | A's witness lets it run, or not; it has the outcome |
 //! | `written A` | the host says that the agent has the whole of A |
+//! | `strayed` | the host says that the agent has spoken outside of its turns |
 //! | `user m` | the agent says what it takes for the user's message m |
 //! | `steer A` | a client says something into the running turn |
 //! | `drain`, `drain A`, `drain foreign` | the agent asks for it; for the turn of A; for another session |
@@ -70,6 +71,14 @@ impl Play {
 
     /// A session whose questions are decided by other rules than the first vote.
     pub(super) fn under(mediation: Mediation) -> Self {
+        // The pause behind its opening is over.
+        let mut play = Self::opened(mediation);
+        play.session.witnessing.pause_ms = 0..0;
+        play
+    }
+
+    /// A session that has gone live just now.
+    pub(super) fn opened(mediation: Mediation) -> Self {
         Self { session: Session::new(5, TIMEOUTS, mediation, 0), now_ms: 0, clients: BTreeSet::new() }
     }
 
@@ -199,6 +208,7 @@ impl Play {
             ["drop", id] => Input::Dispatch { prompt_id: named(id), go: false },
             ["confirm", id] => Input::Confirm { prompt_id: named(id) },
             ["written", id] => Input::Written { prompt_id: named(id) },
+            ["strayed"] => Input::Strayed,
             ["user", id] => update(Speech::User { message_id: Some(id.to_owned()), content: format!("{id:?}") }),
             _ => panic!("no such statement: {words:?}"),
         }

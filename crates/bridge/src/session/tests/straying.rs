@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::notation::{Play, after, check, word};
+use crate::Mediation;
 use crate::effect::{Effect, Word};
 use crate::limits::LATE_WORDS_MS;
 use crate::witness::FinalText;
@@ -93,6 +94,78 @@ fn behind_a_plain_prompt_too_a_request_waits_for_the_end_of_the_pause_and_no_oth
     ]));
     check(&rows(&[&PLAIN, &[("admit B", "record B, receipt B, echo B, > prompt B")]]));
     check(&rows(&[&PLAIN, &[("wait 10", ""), ("witness A", "record A, receipt A, ~ next A after 1 Z")]]));
+}
+
+/// What the session does, statement by statement.
+fn done(play: &mut Play, statement: &str) -> String {
+    play.act(statement).iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn behind_the_opening_of_its_session_a_request_waits_for_the_end_of_the_pause_and_no_other_prompt_does() {
+    let mut play = Play::opened(Mediation::default());
+    for (statement, expected) in [
+        ("witness A", "record A, receipt A"),
+        ("go A", ""),
+        ("wait 9", ""),
+        ("wait 1", "~ next A after 0 -"),
+        ("go A", "echo A, > prompt A"),
+    ] {
+        assert_eq!(done(&mut play, statement), expected, "{statement}");
+    }
+    let mut play = Play::opened(Mediation::default());
+    assert_eq!(done(&mut play, "admit A"), "record A, receipt A, echo A, > prompt A");
+}
+
+#[test]
+fn words_behind_the_opening_are_of_no_turn() {
+    let mut play = Play::opened(Mediation::default());
+    for statement in ["witness A", "wait 9", "say hello", "wait 1", "go A"] {
+        play.act(statement);
+    }
+    assert!(play.session.turn.unwrap().strayed);
+}
+
+#[test]
+fn behind_a_change_of_what_the_agent_remembers_a_request_waits_for_the_end_of_the_pause() {
+    for rewound in [true, false] {
+        let mut play = Play::new();
+        play.act("hold");
+        play.act("witness A");
+        play.act("admit B");
+        play.act("wait 60000");
+        if rewound {
+            play.act("rewound");
+        }
+        assert_eq!(done(&mut play, "release"), "");
+        assert_eq!(done(&mut play, "wait 9"), "");
+        assert_eq!(done(&mut play, "wait 1"), "~ next A after 0 -");
+    }
+    let mut play = Play::new();
+    play.act("hold");
+    play.act("admit A");
+    assert!(done(&mut play, "release").ends_with("> prompt A"));
+}
+
+#[test]
+fn behind_another_process_in_the_agents_place_a_request_waits_for_the_end_of_the_pause() {
+    let mut play = Play::new();
+    for statement in ["admit C", "cancel", "witness A", "wait 30000", "hostreplaced C", "wait 20"] {
+        play.act(statement);
+    }
+    let next = "~ next A after 1 C";
+    assert!(!done(&mut play, "replaced").contains(next));
+    assert_eq!(done(&mut play, "wait 9"), "");
+    assert_eq!(done(&mut play, "wait 1"), next);
+}
+
+#[test]
+fn what_the_host_has_heard_for_itself_counts_as_if_it_was_heard_here() {
+    assert!(after("strayed; witness A; go A; written A").turn.unwrap().strayed);
+    assert!(after("witness A; go A; strayed; written A").turn.unwrap().strayed);
+    let replaced = "admit C; cancel; wait 30000; hostreplaced C; replaced";
+    assert!(after(&format!("{replaced}; strayed; wait 10; witness A; go A")).turn.unwrap().strayed);
+    assert!(!after(&format!("strayed; {replaced}; wait 10; witness A; go A")).turn.unwrap().strayed);
 }
 
 #[test]
@@ -192,7 +265,7 @@ fn what_an_agent_has_shown_is_forgotten_with_its_process_and_not_before() {
     let strayed = "witness Z; go Z; written Z; settle Z end_turn; say z; wait 10; confirm Z";
     let runs = "witness A; go A; written A; say a; settle A end_turn; wait 10; confirm A; witness B; wait 10; go B";
     assert!(after(&format!("{strayed}; {runs}")).turn.unwrap().strayed);
-    let held = "hold; rewound; release";
+    let held = "hold; rewound; release; wait 10";
     assert!(after(&format!("{strayed}; {held}; {runs}")).turn.unwrap().strayed);
     let replaced = "admit C; cancel; wait 30000; hostreplaced C; replaced; wait 10";
     assert!(!after(&format!("{strayed}; {replaced}; {runs}")).turn.unwrap().strayed);

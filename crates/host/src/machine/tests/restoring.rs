@@ -43,8 +43,8 @@ fn a_replay_is_swallowed_and_state_is_not() {
     let mut world = world(Mode::Recorded, Some("ses"), LOAD_ONLY);
     assert_eq!(world.daemon(LOAD), format!("agent< session/load#{}", OWN[0]));
     let state = update_line(r#"{"sessionUpdate":"available_commands_update"}"#);
-    for _ in 0..2 {
-        assert_eq!(world.says("old"), "");
+    for told in ["", "daemon< turnd/strayed"] {
+        assert_eq!(world.says("old"), told);
         assert_eq!(world.agent(&update_line(r#"{"sessionUpdate":"user_message_chunk"}"#)), "");
         assert_eq!(world.agent(&update_line(r#"{"sessionUpdate":"tool_call","toolCallId":"1"}"#)), "");
         assert_eq!(world.agent(&state), "daemon< session/update");

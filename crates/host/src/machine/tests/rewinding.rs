@@ -47,6 +47,22 @@ fn an_agent_that_can_is_given_a_session_that_was_cut_and_the_record_comes_before
 }
 
 #[test]
+fn what_is_said_in_the_other_session_behind_its_making_is_told_of_and_what_it_is_made_of_is_not() {
+    let said = says_line("late").replace(r#""sessionId":"ses""#, r#""sessionId":"other""#);
+    let mut world = talked(CUTS);
+    world.daemon(&rewind_line(3, 1, ""));
+    assert!(!world.agent(&said).contains("strayed"), "that is the history");
+    made(&mut world, 0, "other");
+    assert_eq!(world.agent(&said), "daemon< turnd/strayed");
+    // The disk takes its time.
+    let mut world = talked(CUTS);
+    world.daemon(&rewind_line(3, 1, ""));
+    let answer = message(&format!(r#"{{"id":{},"result":{{"sessionId":"other"}}}}"#, own(0)));
+    world.machine.handle(world.at_ms, Input::Agent(answer));
+    assert!(world.agent(&said).starts_with("daemon< turnd/strayed; "));
+}
+
+#[test]
 fn the_session_that_is_cut_is_named_with_the_prompt() {
     let mut world = talked(CUTS);
     let effects = world.input(Input::Daemon(message(&rewind_line(3, 1, ""))));

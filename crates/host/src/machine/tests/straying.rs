@@ -116,6 +116,50 @@ fn another_process_has_a_clean_name() {
     assert_eq!(world.turn(4), "write A(hello) R=completed(hello);");
 }
 
+/// A session `ses` that its agent has loaded, with a replay before the answer.
+fn loaded(mode: Mode) -> World {
+    let mut world = World::new(mode, Some("ses"));
+    world.daemon(r#"{"id":0,"method":"initialize"}"#);
+    world.agent(r#"{"id":0,"result":{"agentCapabilities":{"loadSession":true}}}"#);
+    world.daemon(r#"{"id":1,"method":"session/load","params":{"sessionId":"ses","cwd":"/ws"}}"#);
+    assert_eq!(world.says("replayed"), "");
+    let answered = world.agent(&format!(r#"{{"id":{},"result":{{}}}}"#, own(0)));
+    assert!(!answered.contains("strayed"), "a replay is none: {answered}");
+    world
+}
+
+#[test]
+fn what_is_said_behind_the_answer_to_a_load_is_told_of_once_and_shown_to_nobody() {
+    for mode in [Mode::Recorded, Mode::Native] {
+        let mut world = loaded(mode);
+        let thought = r#"{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}"#;
+        assert_eq!(world.agent(&update_line(thought)), "", "that is no word of an answer");
+        assert_eq!(world.says("late"), "daemon< turnd/strayed");
+        assert_eq!(world.says("later"), "");
+    }
+    let mut world = loaded(Mode::Recorded);
+    assert_eq!(world.turn(2), "write A(hello) R=completed(hello);");
+    let mut world = loaded(Mode::Recorded);
+    world.agent(&call_line());
+    assert_eq!(world.turn(2), "write A(hello) R=completed(hello)!;");
+}
+
+#[test]
+fn what_another_process_says_before_the_daemon_knows_it_is_told_behind_the_answer() {
+    let mut world = World::replaceable();
+    world.daemon(r#"{"id":8,"method":"session/set_mode","params":{"sessionId":"ses","modeId":"plan"}}"#);
+    world.agent(r#"{"id":8,"result":{}}"#);
+    world.witnessed(3);
+    world.daemon(r#"{"id":9,"method":"turnd/replace_agent","params":{"sessionId":"s","cwd":"/ws"}}"#);
+    world.input(Input::Replaced(Ok(())));
+    world.agent(&format!(r#"{{"id":{},"result":{{"agentCapabilities":{{"loadSession":true}}}}}}"#, own(0)));
+    world.agent(&format!(r#"{{"id":{},"result":{{}}}}"#, own(1)));
+    assert_eq!(world.says("late"), "daemon< turnd/strayed");
+    let told = world.agent(&format!(r#"{{"id":{},"result":{{}}}}"#, own(2)));
+    assert!(told.starts_with("daemon< #9 ") && told.contains("; daemon< turnd/strayed"), "{told}");
+    assert_eq!(world.turn(4), "write A(hello) R=completed(hello)!;");
+}
+
 #[test]
 fn without_a_daemon_a_promised_answer_is_listened_behind_for_a_moment() {
     let mut world = World::ready();

@@ -60,8 +60,13 @@ impl Recovering {
     /// Takes a request for one whose turn is followed, unless it is one already, or there are enough.
     pub(super) fn begin_following(&self, request_id: &RequestId) -> bool {
         let mut followed = lock(&self.followed);
+        if followed.contains(request_id) {
+            return false;
+        }
         if followed.len() >= AFTERWARDS_TURNS_MAX as usize {
+            drop(followed);
             tracing::warn!(request = %request_id, "too many turns are followed behind the ends of their requests already");
+            self.take_interrupt(request_id);
             return false;
         }
         followed.insert(request_id.clone())

@@ -1,6 +1,8 @@
 //! What is said of a request after a kill at each step of its way. The daemon ends itself there with signal 9 (the plan in its environment),
 //! another one is started on the same store, and the agents' journal says how often they were asked.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -395,14 +397,20 @@ fn scenario_81_a_store_that_is_busy_says_so_and_a_dispatch_that_is_not_on_record
     sent(&world, 1);
 }
 
-#[test]
-fn scenario_81_a_store_that_another_process_has_at_the_start_is_used_as_soon_as_it_is_let_go() {
+/// A daemon that was told to end behind the end of the request X, and where its store lies.
+fn stopped_behind_an_end() -> (World, PathBuf) {
     let mut world = World::journaled(&["--linger-ms", "100"]);
     let session = world.session();
     submit(&mut world, &session, "X", "hello");
     ended(&mut world, "X");
     assert_eq!(world.terminate(), Some(0));
     let folder = crate::world::chats(&world).with_file_name("turnd-requests");
+    (world, folder)
+}
+
+#[test]
+fn scenario_81_a_store_that_another_process_has_at_the_start_is_used_as_soon_as_it_is_let_go() {
+    let (mut world, folder) = stopped_behind_an_end();
     let other = request::store::Store::open(&folder, request::store::Options::default(), 1).unwrap().0;
     world.start_again();
     let session = world.session();
@@ -424,12 +432,7 @@ fn scenario_81_a_store_that_another_process_has_at_the_start_is_used_as_soon_as_
 
 #[test]
 fn scenario_82_a_store_that_is_damaged_is_put_aside_and_the_daemon_serves_without_it() {
-    let mut world = World::journaled(&["--linger-ms", "100"]);
-    let session = world.session();
-    submit(&mut world, &session, "X", "hello");
-    ended(&mut world, "X");
-    assert_eq!(world.terminate(), Some(0));
-    let folder = crate::world::chats(&world).with_file_name("turnd-requests");
+    let (mut world, folder) = stopped_behind_an_end();
     let file = folder.join("requests.db");
     let mut bytes = std::fs::read(&file).unwrap();
     for byte in bytes.iter_mut().skip(4096).step_by(7) {

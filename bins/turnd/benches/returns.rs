@@ -1,22 +1,26 @@
 //! Durable return requests with the whole program, measured from outside, beside the disk they lie on.
 //!
 //! `cargo bench -p turnd --bench returns` prints one line a figure. Client, daemon, hosts and agents share the machine's cores.
+//! `-- --filled 1000000` puts so many ended requests into the daemon's store first.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on says where")]
 
 mod figures;
+#[path = "../../../crates/request/benches/filled/mod.rs"]
+mod filled;
 #[path = "../tests/it/http.rs"]
 mod http;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use figures::{AGENT, member, milliseconds, now, report, resident_mb, spread};
 use http::{Connection, Daemon};
+use request as requests;
 
 const COMMITS: usize = 2_000;
 const SESSIONS: usize = 64;
@@ -25,14 +29,20 @@ const EACH: usize = 100;
 const WATCHED: usize = 500;
 
 fn main() {
+    if filled::is_asked() {
+        return;
+    }
     let base = std::env::temp_dir().join(format!("turnd-returns-{}", std::process::id()));
     std::fs::create_dir_all(&base).unwrap();
     raw(&base);
+    fill(&base);
     let daemon = Daemon::start(
         &base,
         &[&AGENT[..], &["--max-sessions", "100", "--max-total-sessions", "100", "--max-connections", "512"]].concat(),
     );
     let mut connection = Connection::open(daemon.address);
+    opened(&mut connection);
+    report("resident before", resident_mb(daemon.child.id()), "MB");
     let sessions: Vec<String> = (0..SESSIONS).map(|_| session(&mut connection)).collect();
     alone(&mut connection, &sessions);
     together(daemon.address, &sessions);
@@ -40,6 +50,35 @@ fn main() {
     report("resident afterwards", resident_mb(daemon.child.id()), "MB");
     drop(daemon);
     std::fs::remove_dir_all(&base).unwrap();
+}
+
+/// Puts as many ended requests into the store as the arguments ask for, once a daemon has made it.
+fn fill(base: &Path) {
+    let arguments: Vec<String> = std::env::args().collect();
+    let Some(place) = arguments.iter().position(|argument| argument == "--filled") else { return };
+    let daemon = Daemon::start(base, &AGENT);
+    opened(&mut Connection::open(daemon.address));
+    drop(daemon);
+    filled::in_a_process_of_its_own(&store(base).unwrap(), arguments[place + 1].parse().unwrap());
+}
+
+/// The folder of the store, wherever the daemon laid it.
+fn store(below: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(below).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    if files.iter().any(|file| file.ends_with("requests.db")) {
+        return Some(below.to_owned());
+    }
+    folders.iter().find_map(|folder| store(folder))
+}
+
+/// Waits until the store is open: the daemon serves before it is.
+fn opened(connection: &mut Connection) {
+    let begun = now();
+    while connection.call("GET", "/return-requests/stream", "").0 != 200 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    report("the store is open after", milliseconds(begun), "ms");
 }
 
 /// What the disk takes for one flushed write.

@@ -7,19 +7,20 @@
 #![expect(clippy::unwrap_used, reason = "a bench has nobody to report to")]
 #![expect(clippy::disallowed_methods, reason = "a bench measures time")]
 
+mod filled;
+
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use turnd_request::store::{Entry, List, Options, Page, Retention, Store, verify};
-use turnd_request::{
-    ArmedCursor, Baseline, Evidence, FinalText, Hash, Input, Outcome, Position, Registration, RequestId, TerminalEvent,
-};
-
-/// The time at which all requests are made; nothing here depends on it.
-const NOON: u64 = 1_800_000_000_000;
+use filled::{NOON, apply, dispatched, id, live, name, register};
+use turnd_request as requests;
+use turnd_request::store::{List, Options, Page, Retention, Store, verify};
+use turnd_request::{Input, Position};
 
 fn main() {
+    if filled::is_asked() {
+        return;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let filled = arguments.iter().position(|argument| argument == "--filled");
     let many: u64 = filled.map_or(0, |place| arguments[place + 1].parse().unwrap());
@@ -31,9 +32,7 @@ fn main() {
     let folder = on.join(format!("turnd-request-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     raw(&folder);
-    if many > 0 {
-        fill(&folder, many);
-    }
+    filled::in_a_process_of_its_own(&folder.join("requests"), many);
     let store = open(&folder);
     measure(&store, many);
     drop(store);
@@ -140,104 +139,6 @@ fn again(folder: &Path) {
     println!("verify: {:.2} s, {} requests, {:?}", begun.elapsed().as_secs_f64(), report.requests, report.violations);
     let bytes = std::fs::metadata(folder.join("requests/requests.db")).unwrap().len();
     println!("file: {} MiB; memory: {} kB resident", bytes / 1024 / 1024, resident());
-}
-
-/// Ended requests, as many as asked, copied from one that was really made: the rows, the events and their chain are what the store itself
-/// would have written, only without a flush for each.
-fn fill(folder: &Path, many: u64) {
-    let begun = Instant::now();
-    let store = open(folder);
-    live(&store, &name("filled", 0), false);
-    let Some(Entry::Request(mut request)) = store.get(&id(&name("filled", 0))).unwrap() else { return };
-    let (stream_id, mut chain) =
-        (store.head().unwrap().stream_id, store.event_of(request.id()).unwrap().unwrap().chain);
-    drop(store);
-    let conn = rusqlite::Connection::open(folder.join("requests/requests.db")).unwrap();
-    conn.execute_batch("PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = -1000000; BEGIN")
-        .unwrap();
-    let columns = "SELECT group_concat(CASE name WHEN 'request_id' THEN '?1' WHEN 'prompt_id' THEN '?2' \
-        WHEN 'terminal_seq' THEN '?3' ELSE name END) FROM pragma_table_info('request')";
-    let columns: String = conn.query_row(columns, [], |row| row.get(0)).unwrap();
-    let template = request.id().clone();
-    let copy = format!("INSERT INTO request SELECT {columns} FROM request WHERE request_id = '{template}'");
-    let (mut copy, mut tell) =
-        (conn.prepare(&copy).unwrap(), conn.prepare("INSERT INTO terminal_event VALUES (?1, ?2, ?3, ?4, ?5)").unwrap());
-    for number in 1..many {
-        let name = name("filled", number);
-        request.registration = asked(&name);
-        request.terminal_seq = Some(number + 1);
-        let event = TerminalEvent::new(&request, &stream_id, number + 1, &chain, NOON);
-        copy.execute((&name, format!("prompt-{name}"), number + 1)).unwrap();
-        tell.execute((number + 1, &name, NOON, &event.payload, event.chain.0)).unwrap();
-        chain = event.chain;
-    }
-    conn.execute("UPDATE meta SET head_seq = ?1, head_chain = ?2", (many, chain.0)).unwrap();
-    conn.execute_batch("COMMIT").unwrap();
-    println!("filled with {many} in {:.1} s", begun.elapsed().as_secs_f64());
-}
-
-fn live(store: &Store, name: &str, binds: bool) {
-    register(store, name);
-    apply(store, name, dispatched());
-    apply(store, name, Input::Written);
-    if binds {
-        apply(store, name, Input::Bound { evidence: Evidence::FirstUpdate, user_record_id: None });
-    }
-    apply(store, name, settled());
-}
-
-fn register(store: &Store, name: &str) {
-    let (sender, receiver) = mpsc::channel();
-    store.register(asked(name), move |answer| sender.send(answer.is_ok()).unwrap());
-    assert!(receiver.recv().unwrap());
-}
-
-fn apply(store: &Store, name: &str, input: Input) {
-    let (sender, receiver) = mpsc::channel();
-    store.apply(id(name), input, NOON, move |answer| sender.send(answer.is_ok()).unwrap());
-    assert!(receiver.recv().unwrap());
-}
-
-/// An id like a caller's: made of a hash, so that it falls anywhere in the index.
-fn name(word: &str, number: u64) -> String {
-    format!("{:016x}-{word}-{number}", number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-}
-
-fn id(name: &str) -> RequestId {
-    RequestId::parse(name).unwrap()
-}
-
-fn asked(name: &str) -> Registration {
-    Registration {
-        request_id: id(name),
-        owner: "owner".into(),
-        input_hash: Hash([7; 32]),
-        hash_version: 1,
-        session_id: "a-session-id-of-some-length-0000".into(),
-        incarnation_id: None,
-        prompt_id: format!("prompt-{name}"),
-        options: turnd_request::Options::default(),
-        timeout_ms: 0,
-        deadline_at: None,
-        prompt_hash: Hash([8; 32]),
-        prompt_bytes: 11,
-        baseline: Baseline::default(),
-        created_at: NOON,
-    }
-}
-
-fn dispatched() -> Input {
-    let armed = ArmedCursor { event_id: 5, tail: Some("a-record-id-of-some-length-000000000".into()) };
-    Input::Dispatched { armed, baseline: Baseline::default(), incarnation_id: None }
-}
-
-fn settled() -> Input {
-    Input::Settled(Outcome::Ended {
-        stop_reason: "end_turn".into(),
-        final_text: FinalText::new(&"An answer of some length. ".repeat(10)),
-        evidence: Evidence::RpcResponse,
-        is_strayed: false,
-    })
 }
 
 fn times(many: u64, mut what: impl FnMut(u64)) -> Vec<Duration> {

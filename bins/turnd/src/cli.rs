@@ -165,6 +165,9 @@ pub(crate) struct AgentArgs {
     /// How long an answer comes after the last word: a real agent's is never instant, and clients may depend on that
     #[arg(long, default_value_t = 20, value_name = "MS")]
     pub(crate) answer_after_ms: u64,
+    /// Say a text unasked behind every answer that gives a session, as an agent does that introduces itself
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) greeting: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -144,12 +144,30 @@ impl Connection {
             }
             None => {}
         }
-        let line = match self.reply(method, params).await {
-            Ok(result) => compose::response(id, &result),
-            Err(error) => compose::error_response(id, &error),
-        };
-        self.out.say(line).await;
+        match self.reply(method, params).await {
+            Ok(result) => {
+                self.out.say(compose::response(id, &result)).await;
+                self.greet(method, params, &result).await;
+            }
+            Err(error) => self.out.say(compose::error_response(id, &error)).await,
+        }
         None
+    }
+
+    /// Behind an answer that gives a session it says its greeting, if it has one.
+    async fn greet(&self, method: &str, params: &str, result: &Value) {
+        if !matches!(method, "session/new" | "session/load" | "session/resume" | FORK_BEFORE) {
+            return;
+        }
+        let given = result.get("sessionId").and_then(Value::as_str).map(str::to_owned);
+        let session = given.or_else(|| session_id(params).ok());
+        if let (Some(greeting), Some(session)) = (&self.options.greeting, session) {
+            let content = json!({"type": "text", "text": greeting});
+            let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
+            self.out
+                .say(compose::notification("session/update", &json!({"sessionId": session, "update": update})))
+                .await;
+        }
     }
 
     /// The result of every request but the prompt, whose result comes later.

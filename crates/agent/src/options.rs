@@ -19,17 +19,20 @@ pub struct AgentOptions {
     /// How long an answer to a prompt comes after the last word. A real agent's is never instant; a client that learns a prompt's
     /// id and its end over two connections may depend on that.
     pub answer_after: Duration,
+    /// What it says unasked behind every answer that gives a session, as an agent does that introduces itself.
+    pub greeting: Option<String>,
     /// Session ids are this and a number. Ids of two processes differ only if this does.
     pub session_prefix: String,
 }
 
 impl Default for AgentOptions {
-    /// Death that only ends [`run`](crate::run), no journal, instant answers, and ids `scripted-1`, `scripted-2`, and so on.
+    /// Death that only ends [`run`](crate::run), no journal, instant answers, no greeting, and ids `scripted-1`, `scripted-2`, and so on.
     fn default() -> Self {
         Self {
             die: Arc::new(|| ()),
             journal: None,
             answer_after: Duration::ZERO,
+            greeting: None,
             session_prefix: "scripted-".to_owned(),
         }
     }

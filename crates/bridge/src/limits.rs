@@ -12,6 +12,10 @@ pub const HEARD_USER_MESSAGES_MAX: usize = 64;
 /// the prompt of one is handed on. Such words were written behind the answer in the same breath, and come through the host within one or
 /// two; each request waits so long for its end, and none for its dispatch but behind another turn.
 pub const LATE_WORDS_MS: u64 = 10;
+/// The same behind what makes an agent speak once and not with each turn: the opening of its session, another process in its place, and a
+/// change of what it remembers. An agent that introduces itself may look something up first, and on a loaded machine a word that was
+/// written 8 ms behind an opening was read more than 10 ms behind it; no request but the first one waits for it.
+pub const OPENING_WORDS_MS: u64 = 100;
 
 /// Prompts a session holds at once, the running one included: a queue that grows is a caller that should wait.
 pub const PENDING_PROMPTS_MAX: usize = 5;

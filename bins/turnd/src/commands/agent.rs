@@ -31,6 +31,7 @@ pub(crate) async fn run(args: &AgentArgs) -> io::Result<()> {
         die: Arc::new(|| std::process::abort()),
         journal: args.journal.as_deref().map(journal).transpose()?,
         answer_after: Duration::from_millis(args.answer_after_ms),
+        greeting: args.greeting.clone(),
         // Ids that no other run of this agent gives out, so that a stale one is never taken for its own.
         session_prefix: format!("builtin-{}-", std::process::id()),
     };

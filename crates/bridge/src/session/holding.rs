@@ -32,7 +32,7 @@ impl Session {
     pub(super) fn release(&mut self, step: &mut Step) {
         if self.held.take().is_some() {
             // Whatever was asked of the agent meanwhile, it may speak behind it: of a new session, or of one that was not made.
-            self.begin_pause(step);
+            self.begin_long_pause(step);
             self.dispatch_next(step);
         }
     }

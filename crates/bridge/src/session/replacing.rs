@@ -83,7 +83,7 @@ impl Session {
         match succession {
             Succession::Done { memory } => {
                 self.straying = Straying::default();
-                self.begin_pause(step);
+                self.begin_long_pause(step);
                 if readers {
                     step.publish(Some(prompt_id.clone()), originator, News::AgentReplaced { reason, memory });
                 }

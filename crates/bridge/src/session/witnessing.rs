@@ -5,8 +5,9 @@
 //! the agent has answered counts as running until its witness has the outcome; nothing that happens meanwhile changes that outcome.
 //!
 //! What an agent says late, behind its answer, comes soon behind it. So a witness is told of an answer that completes its prompt only when
-//! a pause behind the answer is over, and is asked about the next prompt only then too; see `straying.rs` for what the pause is for. So it is
-//! behind whatever else may make an agent speak: the opening of its session, another process in its place, and a change of what it remembers.
+//! a pause behind the answer is over, and is asked about the next prompt only then too; see `straying.rs` for what the pause is for. A longer
+//! one is behind whatever else may make an agent speak: the opening of its session, another process in its place, and a change of what it
+//! remembers.
 //!
 //! A session that is not open waits for no witness, and for no pause.
 
@@ -19,7 +20,7 @@ use crate::effect::{Reply, Step, Told, Word};
 use crate::event::News;
 use crate::incoming::Speech;
 use crate::input::Input;
-use crate::limits::{HEARD_USER_MESSAGES_MAX, LATE_WORDS_MS};
+use crate::limits::{HEARD_USER_MESSAGES_MAX, LATE_WORDS_MS, OPENING_WORDS_MS};
 use crate::outcome::Answer;
 use crate::prompt::PromptId;
 use crate::queue::Entry;
@@ -61,7 +62,7 @@ struct Settling {
 impl Witnessing {
     /// Of a session that is opened at that time.
     pub(super) fn new(at_ms: u64) -> Self {
-        Self { asked: None, settling: None, pause_ms: pause_from(at_ms), baseline: Baseline::default() }
+        Self { asked: None, settling: None, pause_ms: pause(at_ms, OPENING_WORDS_MS), baseline: Baseline::default() }
     }
 }
 
@@ -102,9 +103,17 @@ impl Session {
         }
     }
 
-    /// What may make the agent speak has happened: from now on it is listened for.
-    pub(super) fn begin_pause(&mut self, step: &Step) {
-        self.witnessing.pause_ms = pause_from(step.at_ms);
+    /// What may make the agent speak, and is no turn, has happened: from now on it is listened for.
+    pub(super) fn begin_long_pause(&mut self, step: &Step) {
+        self.begin_pause(step, OPENING_WORDS_MS);
+    }
+
+    /// A longer pause that has begun already is not cut short.
+    fn begin_pause(&mut self, step: &Step, length_ms: u64) {
+        let begun = &mut self.witnessing.pause_ms;
+        let until_ms = if begun.contains(&step.at_ms) { begun.end } else { 0 };
+        let pause_ms = pause(step.at_ms, length_ms);
+        *begun = pause_ms.start..pause_ms.end.max(until_ms);
     }
 
     /// When the pause is over, if anything waits for that.
@@ -171,7 +180,7 @@ impl Session {
     pub(super) fn note_settled(&mut self, turn: &mut Turn, answer: &Answer, step: &mut Step) {
         let Baseline { prompt_id, turn: count } = &mut self.witnessing.baseline;
         (*prompt_id, *count) = (Some(turn.entry.prompt_id.shared()), *count + 1);
-        self.begin_pause(step);
+        self.begin_pause(step, LATE_WORDS_MS);
         if answer.is_agents() {
             tell_written(turn, step);
         }
@@ -230,8 +239,8 @@ impl Session {
     }
 }
 
-fn pause_from(at_ms: u64) -> Range<u64> {
-    at_ms..at_ms.saturating_add(LATE_WORDS_MS)
+fn pause(at_ms: u64, length_ms: u64) -> Range<u64> {
+    at_ms..at_ms.saturating_add(length_ms)
 }
 
 /// A sign of the agent in a turn.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp::compose;
-use bridge::limits::LATE_WORDS_MS;
+use bridge::limits::OPENING_WORDS_MS;
 use bridge::witness::{Baseline, Dispatch, Ended, FinalText, Heard, Process, Settling};
 use bridge::{InputWritten, Prompt, PromptState, Witness};
 use parking_lot::Mutex;
@@ -95,7 +95,7 @@ fn witnessed(id: &str) -> Prompt {
 async fn world() -> (World, Arc<Record>) {
     let opened = opened().await;
     // The pause behind the opening.
-    tokio::time::advance(Duration::from_millis(LATE_WORDS_MS)).await;
+    tokio::time::advance(Duration::from_millis(OPENING_WORDS_MS)).await;
     opened
 }
 

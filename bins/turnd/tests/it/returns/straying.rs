@@ -77,3 +77,17 @@ fn scenario_53_killed_around_the_stage_an_answer_is_withheld_all_the_same() {
         all_events(&mut world, 1);
     }
 }
+
+#[test]
+fn scenario_53_an_agent_that_introduces_itself_completes_no_request_and_does_the_work_of_each() {
+    let agent =
+        format!("'{}' agent --answer-after-ms 0 --greeting 'Hello, I am new here.'", env!("CARGO_BIN_EXE_turnd"));
+    let mut world = World::with(&["--agent", &agent]);
+    for (id, text) in [("X", "hello"), ("Y", "hello")] {
+        let session = world.session();
+        submit(&mut world, &session, id, text);
+        withheld(&ended(&mut world, id), "rpc_response");
+        assert!(world.transcript(&session).contains("echo: hello"));
+    }
+    all_events(&mut world, 2);
+}

@@ -107,7 +107,7 @@ fn behind_the_opening_of_its_session_a_request_waits_for_the_end_of_the_pause_an
     for (statement, expected) in [
         ("witness A", "record A, receipt A"),
         ("go A", ""),
-        ("wait 9", ""),
+        ("wait 99", ""),
         ("wait 1", "~ next A after 0 -"),
         ("go A", "echo A, > prompt A"),
     ] {
@@ -118,9 +118,18 @@ fn behind_the_opening_of_its_session_a_request_waits_for_the_end_of_the_pause_an
 }
 
 #[test]
+fn a_turn_that_ends_soon_behind_the_opening_does_not_cut_its_pause_short() {
+    let mut play = Play::opened(Mediation::default());
+    for statement in ["admit Z", "wait 60", "settle Z end_turn", "witness A", "wait 39"] {
+        assert!(!done(&mut play, statement).contains("~ next"), "{statement}");
+    }
+    assert_eq!(done(&mut play, "wait 1"), "~ next A after 1 Z");
+}
+
+#[test]
 fn words_behind_the_opening_are_of_no_turn() {
     let mut play = Play::opened(Mediation::default());
-    for statement in ["witness A", "wait 9", "say hello", "wait 1", "go A"] {
+    for statement in ["witness A", "wait 99", "say hello", "wait 1", "go A"] {
         play.act(statement);
     }
     assert!(play.session.turn.unwrap().strayed);
@@ -138,7 +147,7 @@ fn behind_a_change_of_what_the_agent_remembers_a_request_waits_for_the_end_of_th
             play.act("rewound");
         }
         assert_eq!(done(&mut play, "release"), "");
-        assert_eq!(done(&mut play, "wait 9"), "");
+        assert_eq!(done(&mut play, "wait 99"), "");
         assert_eq!(done(&mut play, "wait 1"), "~ next A after 0 -");
     }
     let mut play = Play::new();
@@ -155,7 +164,7 @@ fn behind_another_process_in_the_agents_place_a_request_waits_for_the_end_of_the
     }
     let next = "~ next A after 1 C";
     assert!(!done(&mut play, "replaced").contains(next));
-    assert_eq!(done(&mut play, "wait 9"), "");
+    assert_eq!(done(&mut play, "wait 99"), "");
     assert_eq!(done(&mut play, "wait 1"), next);
 }
 
@@ -164,8 +173,8 @@ fn what_the_host_has_heard_for_itself_counts_as_if_it_was_heard_here() {
     assert!(after("strayed; witness A; go A; written A").turn.unwrap().strayed);
     assert!(after("witness A; go A; strayed; written A").turn.unwrap().strayed);
     let replaced = "admit C; cancel; wait 30000; hostreplaced C; replaced";
-    assert!(after(&format!("{replaced}; strayed; wait 10; witness A; go A")).turn.unwrap().strayed);
-    assert!(!after(&format!("strayed; {replaced}; wait 10; witness A; go A")).turn.unwrap().strayed);
+    assert!(after(&format!("{replaced}; strayed; wait 100; witness A; go A")).turn.unwrap().strayed);
+    assert!(!after(&format!("strayed; {replaced}; wait 100; witness A; go A")).turn.unwrap().strayed);
 }
 
 #[test]
@@ -262,14 +271,14 @@ fn what_is_said_to_a_prompt_whose_caller_was_released_is_said_in_a_turn() {
 
 #[test]
 fn what_an_agent_has_shown_is_forgotten_with_its_process_and_not_before() {
-    let strayed = "witness Z; go Z; written Z; settle Z end_turn; say z; wait 10; confirm Z";
-    let runs = "witness A; go A; written A; say a; settle A end_turn; wait 10; confirm A; witness B; wait 10; go B";
+    let strayed = "witness Z; go Z; written Z; settle Z end_turn; say z; wait 100; confirm Z";
+    let runs = "witness A; go A; written A; say a; settle A end_turn; wait 100; confirm A; witness B; wait 100; go B";
     assert!(after(&format!("{strayed}; {runs}")).turn.unwrap().strayed);
-    let held = "hold; rewound; release; wait 10";
+    let held = "hold; rewound; release; wait 100";
     assert!(after(&format!("{strayed}; {held}; {runs}")).turn.unwrap().strayed);
-    let replaced = "admit C; cancel; wait 30000; hostreplaced C; replaced; wait 10";
+    let replaced = "admit C; cancel; wait 30000; hostreplaced C; replaced; wait 100";
     assert!(!after(&format!("{strayed}; {replaced}; {runs}")).turn.unwrap().strayed);
-    let kept = "admit C; cancel; wait 30000; kept; settle C cancelled; wait 10";
+    let kept = "admit C; cancel; wait 30000; kept; settle C cancelled; wait 100";
     assert!(after(&format!("{strayed}; {kept}; {runs}")).turn.unwrap().strayed);
 }
 

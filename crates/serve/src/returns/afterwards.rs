@@ -81,8 +81,9 @@ impl Returns {
         }
     }
 
-    /// Looks, when a life begins, for ends that the one before it could not tell the agents of any more, and does so.
-    pub(super) async fn take_up_interrupts(self: Arc<Self>, begun: Instant) {
+    /// Looks, when a life begins, for ends behind which the one before it saw nothing any more: what could not be told to an agent is told, and
+    /// what the turn came to, or comes to yet, is put beside the end.
+    pub(super) async fn take_up_ends(self: Arc<Self>, begun: Instant) {
         let Ok(store) = self.store().cloned() else { return };
         let patience =
             self.neighbours().all().map(|workspace| recovery::patience(&workspace)).max().unwrap_or_default();
@@ -93,10 +94,21 @@ impl Returns {
                 return tracing::error!(code = &*refusal.code, "ends of an earlier life cannot be looked through");
             }
         };
+        let mut unheld = Vec::new();
         for request in ended.iter().filter(|request| may_go_on(request)) {
             let Some(workspace) = self.workspace_of(&store, request).await else { continue };
-            if self.is_held(&workspace, request).await && is_to_stop(&workspace, request).await {
+            if !self.is_held(&workspace, request).await {
+                unheld.push((workspace, request));
+            } else if is_to_stop(&workspace, request).await {
                 self.stop_turn(workspace, request, begun);
+            } else {
+                self.follow_turn(Arc::clone(&workspace), before_end(request), begun + recovery::patience(&workspace));
+            }
+        }
+        // Nobody is at these: they can wait, and what there is to see of them is seen with one look.
+        for (workspace, request) in unheld {
+            if !self.is_over(request).await && request.state != State::Indeterminate {
+                self.see_out(workspace, before_end(request), begun).await;
             }
         }
     }
@@ -109,16 +121,21 @@ impl Returns {
 
     /// Whether somebody has the session of a request whose turn is not known to be over.
     async fn is_held(&self, workspace: &Arc<Workspace>, request: &Request) -> bool {
-        let id = request.id().clone();
-        let late = self.read(move |store| store.late(&id)).await;
-        let is_over = late.is_ok_and(|late| late.iter().any(|one| one.late.kind == LateKind::Outcome));
-        !is_over && holder(workspace, &request.registration.session_id).await.is_some()
+        !self.is_over(request).await && holder(workspace, &request.registration.session_id).await.is_some()
     }
 
+    /// Whether what the turn of a request came to behind its end is on record.
+    async fn is_over(&self, request: &Request) -> bool {
+        let id = request.id().clone();
+        let late = self.read(move |store| store.late(&id)).await;
+        late.is_ok_and(|late| late.iter().any(|one| one.late.kind == LateKind::Outcome))
+    }
+
+    /// Looks at the turn until it is over, nobody is at it any more, or time is; once at least.
     async fn see_out(&self, workspace: Arc<Workspace>, mut request: Request, until: Instant) {
         // The request has ended: how its turn does is not a question of time any more.
         request.registration.deadline_at = None;
-        while Instant::now() < until {
+        loop {
             // The lock first: what is read behind the end of its holder is all there will be.
             let holder = holder(&workspace, &request.registration.session_id).await;
             let found = recovery::found(&workspace, &request).await;
@@ -134,6 +151,9 @@ impl Returns {
             {
                 let transcript = workspace.layout.transcript(&request.registration.session_id);
                 workspace.hosts.interrupt(&transcript, &owner).await;
+            }
+            if Instant::now() >= until {
+                return;
             }
             sleep(Duration::from_millis(AFTERWARDS_LOOK_MS)).await;
         }

@@ -131,7 +131,7 @@ impl Returns {
     pub(crate) async fn recover(self: Arc<Self>, open: Vec<Request>) {
         let Ok(store) = self.store().cloned() else { return };
         let begun = Instant::now();
-        self.spawn(Arc::clone(&self).take_up_interrupts(begun));
+        self.spawn(Arc::clone(&self).take_up_ends(begun));
         let mut waiting = Vec::new();
         for request in open {
             if let Some(later) = self.first_look(&store, request).await {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{all_events, body, cancel, ended, get, interrupts, post, reached, sent, submit, submit_with, told, with};
-use crate::world::{World, until};
+use crate::world::{World, alive, until};
 
 #[test]
 fn a_deadline_fires_though_the_host_of_an_earlier_life_is_still_at_the_turn() {
@@ -138,4 +138,29 @@ fn an_id_that_waits_in_the_queue_may_be_sent_yet_and_a_store_that_takes_nothing_
     let (status, refusal) = post(&mut world, &session, &queued);
     let said = (status, &refusal["code"], &refusal["input_written"], &refusal["state"], &refusal["request_id"]);
     assert_eq!(said, (503, &json!("store_busy"), &json!("maybe"), &json!("registered"), &json!("Q")), "{refusal}");
+}
+
+#[test]
+fn what_a_turn_comes_to_behind_the_end_of_its_request_is_shown_though_the_daemon_died_in_between() {
+    let mut world = World::journaled(&["--linger-ms", "20000"]);
+    let (one, two) = (world.session(), world.session());
+    submit(&mut world, &one, "X", "slow 1000");
+    submit(&mut world, &two, "Y", "slow 4000");
+    sent(&world, 2);
+    let host = world.cast(&one).host;
+    for id in ["X", "Y"] {
+        assert_eq!(told(&cancel(&mut world, id, &json!({}))), "cancelled client_cancel yes");
+    }
+    let daemon = world.pid();
+    world.signal(&[daemon], "KILL");
+    until("the host has ended", || (!alive(host)).then_some(()));
+    world.until_killed();
+    // Of X there is only the transcript; Y goes on, unless the machine was busy.
+    for id in ["X", "Y"] {
+        let over = with_late_outcome(&mut world, id);
+        let shown = (told(&over), late(&over));
+        assert_eq!(shown, ("cancelled client_cancel yes".to_owned(), "completed -".to_owned()), "{over}");
+    }
+    assert_eq!(interrupts(&world), 0);
+    all_events(&mut world, 2);
 }

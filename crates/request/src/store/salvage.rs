@@ -7,17 +7,20 @@ use rusqlite::{Connection, Row};
 
 use super::connection;
 use super::error::StoreError;
+use super::layout::Layout;
+use super::mend::mend;
 use super::meta::Meta;
+use super::open::{OpenError, is_known};
 use super::place::{Place, create};
 use super::register::{Tombstone, read_tombstone};
 use super::schema::io;
 use super::watermark::Levels;
-use super::{consumer, incarnation, late, limits, room, row, webhook};
+use super::{consumer, incarnation, late, limits, room, row, schema, verify, webhook};
 use crate::webhook::{Endpoint, Letter};
 use crate::{Request, Stage};
 
 /// All that can be read of a store.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) requests: BTreeMap<i64, Request>,
     pub(super) tombstones: BTreeMap<i64, Tombstone>,
@@ -39,29 +42,35 @@ pub(super) struct Found {
 /// Reads from a copy, so that the files stay what they are.
 ///
 /// # Errors
-/// When the copy cannot be made, or there is no room to look at it: what is not read then is not lost.
-pub(super) fn read(place: &Place, files: &Path) -> Result<Found, StoreError> {
+/// When the copy cannot be made, or there is no room to look at it: what is not read then is not lost. When the log says that the store is
+/// of a version that this program does not know.
+pub(super) fn read(place: &Place, files: &Path) -> Result<Found, OpenError> {
     let copy = place.folder().join("rescue");
     let _ = std::fs::remove_dir_all(&copy);
     let found = read_copy(place, files, &copy);
     // While the copy is still there: it may be what took the room.
     let is_short = found.as_ref().is_ok_and(|found| found.is_damaged) && !room::is_there(place);
     let _ = std::fs::remove_dir_all(&copy);
-    if is_short { Err(StoreError::Full) } else { found }
+    if is_short { Err(StoreError::Full.into()) } else { found }
 }
 
-fn read_copy(place: &Place, files: &Path, copy: &Path) -> Result<Found, StoreError> {
-    let mut found = Found::default();
-    let conn = copy_files(files, copy)?.map(|file| connection::writing(&file, limits::BUSY_MS));
+fn read_copy(place: &Place, files: &Path, copy: &Path) -> Result<Found, OpenError> {
     let noted = Levels::read(&place.watermark());
-    found.epoch = noted.daemon_epoch();
-    match conn {
-        Some(Ok(conn)) => read_all(&conn, &noted, &mut found),
-        Some(Err(error)) => {
-            tracing::error!(%error, "the request store cannot be opened");
-            found.is_damaged = true;
+    let (mut found, is_as_made) = as_it_is(copy_files(files, copy)?, &noted);
+    // The first reading may have changed the copy.
+    if (found.is_damaged || !is_as_made) && copy_files(files, copy)?.is_some() {
+        let (file, is_mended) = mend(copy)?;
+        match is_mended.then(|| as_mended(&file, &noted)) {
+            // Where the list of tables is sound the damage is elsewhere, and what was read is all that there is.
+            Some(mended) if !is_as_made || !mended.is_damaged => found = mended,
+            Some(_) => {}
+            // A list that is another one may lead to other rows than all.
+            None if !is_as_made => {
+                let conn = connection::writing(&file, limits::BUSY_MS);
+                found.is_damaged |= !conn.is_ok_and(|conn| is_whole(&conn, &noted));
+            }
+            None => {}
         }
-        None => found.is_damaged = true,
     }
     if !found.is_highest_known
         && let Some(bound) = noted.bound()
@@ -70,6 +79,54 @@ fn read_copy(place: &Place, files: &Path, copy: &Path) -> Result<Found, StoreErr
         found.is_highest_known = true;
     }
     Ok(found)
+}
+
+/// What a copy says as it is, and whether its list of tables is one that this program made.
+fn as_it_is(file: Option<PathBuf>, noted: &Levels) -> (Found, bool) {
+    let mut found = Found { epoch: noted.daemon_epoch(), ..Found::default() };
+    let mut is_as_made = false;
+    match file.map(|file| connection::writing(&file, limits::BUSY_MS)) {
+        Some(Ok(conn)) => {
+            let version = schema::version(&conn).ok().filter(|version| is_known(*version).is_ok());
+            let known = version.and_then(|version| Layout::known(version).ok());
+            is_as_made = known.is_some_and(|known| Layout::of(&conn).is_ok_and(|found| known.contains(&found)));
+            read_all(&conn, noted, &mut found);
+        }
+        Some(Err(error)) => {
+            tracing::error!(%error, "the request store cannot be opened");
+            found.is_damaged = true;
+        }
+        None => found.is_damaged = true,
+    }
+    (found, is_as_made)
+}
+
+/// What a mended copy says. It is all of the store if everything holds in it that must.
+fn as_mended(file: &Path, noted: &Levels) -> Found {
+    tracing::warn!(
+        "the first page of the request store or its list of tables is damaged; its rows are read without them"
+    );
+    let mut found = Found { epoch: noted.daemon_epoch(), ..Found::default() };
+    match connection::writing(file, limits::BUSY_MS) {
+        Ok(conn) => {
+            read_all(&conn, noted, &mut found);
+            found.is_damaged |= !is_whole(&conn, noted);
+        }
+        Err(error) => {
+            tracing::error!(%error, "the mended copy of the request store cannot be opened");
+            found.is_damaged = true;
+        }
+    }
+    found
+}
+
+/// Whether everything holds of the rows of a copy that must.
+fn is_whole(conn: &Connection, noted: &Levels) -> bool {
+    let Ok(violations) = verify::rows(conn, noted) else { return false };
+    for violation in &violations {
+        tracing::warn!(%violation, "the rows of the request store do not hold");
+    }
+    violations.is_empty()
 }
 
 /// None when the disk does not give the files: that is a damage, and what else goes wrong is not.
@@ -171,3 +228,6 @@ impl Found {
             && self.stages.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use rusqlite::Connection;
 
 use super::chain;
 use super::error::StoreError;
+use super::layout::Layout;
 use super::limits::CHAIN_LOOK;
 use super::meta::Meta;
 use super::shape;
@@ -82,28 +83,48 @@ pub(super) fn look(conn: &Connection, noted: &Levels, depth: Depth, is_recovered
     let look = conn.unchecked_transaction()?;
     report.violations = check(&look, depth)?;
     report.violations.extend(shape::look(&look, depth)?);
-    if !report.violations.is_empty() {
-        return Ok(report);
-    }
-    let meta = Meta::read(&look)?;
-    report.violations.extend(noted.missing(&meta));
-    report.notes.extend(noted.silence(&meta));
-    numbers(&look, &meta, &mut report)?;
-    let first = match depth {
-        Depth::Start => meta.head_seq.saturating_sub(CHAIN_LOOK).max(meta.pruned_through),
-        Depth::Whole => meta.pruned_through,
-    };
-    report.violations.extend(chain::look(&look, &meta, first, depth)?);
-    if depth == Depth::Whole {
-        report.violations.extend(pruned(&look, &meta)?);
-        for (count, sentence) in NEVER {
-            never(&look, count, sentence, &mut report)?;
-        }
-        if is_recovered {
+    if report.violations.is_empty() {
+        content(&look, noted, depth, &mut report)?;
+        if depth == Depth::Whole && is_recovered {
             never(&look, UNDECIDED, "open requests of an agent that is gone", &mut report)?;
         }
     }
     Ok(report)
+}
+
+/// What is wrong with the rows of a copy and with its indexes, whose pages are not all in order: each table is looked at for itself.
+///
+/// # Errors
+/// When it cannot be looked at.
+pub(super) fn rows(conn: &Connection, noted: &Levels) -> Result<Vec<String>, StoreError> {
+    let mut report = Report::default();
+    for table in Layout::of(conn)?.tables() {
+        report.violations.extend(checked(conn, &format!("PRAGMA integrity_check({table})"))?);
+    }
+    if report.violations.is_empty() {
+        content(conn, noted, Depth::Whole, &mut report)?;
+    }
+    Ok(report.violations)
+}
+
+/// What the rows say, of a file in which SQLite finds nothing wrong.
+fn content(conn: &Connection, noted: &Levels, depth: Depth, report: &mut Report) -> Result<(), StoreError> {
+    let meta = Meta::read(conn)?;
+    report.violations.extend(noted.missing(&meta));
+    report.notes.extend(noted.silence(&meta));
+    numbers(conn, &meta, report)?;
+    let first = match depth {
+        Depth::Start => meta.head_seq.saturating_sub(CHAIN_LOOK).max(meta.pruned_through),
+        Depth::Whole => meta.pruned_through,
+    };
+    report.violations.extend(chain::look(conn, &meta, first, depth)?);
+    if depth == Depth::Whole {
+        report.violations.extend(pruned(conn, &meta)?);
+        for (count, sentence) in NEVER {
+            never(conn, count, sentence, report)?;
+        }
+    }
+    Ok(())
 }
 
 /// What SQLite finds wrong.
@@ -115,6 +136,10 @@ pub(super) fn check(conn: &Connection, depth: Depth) -> Result<Vec<String>, Stor
         Depth::Start => "PRAGMA quick_check(10)",
         Depth::Whole => "PRAGMA integrity_check(100)",
     };
+    checked(conn, check)
+}
+
+fn checked(conn: &Connection, check: &str) -> Result<Vec<String>, StoreError> {
     let mut statement = conn.prepare(check)?;
     let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
     Ok(lines.into_iter().filter(|line| line != "ok").collect())

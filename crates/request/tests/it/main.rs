@@ -6,6 +6,7 @@ mod altered;
 mod child;
 mod crashes;
 mod failures;
+mod first_page;
 mod forgetting;
 mod losses;
 mod model;

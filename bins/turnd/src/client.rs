@@ -99,6 +99,11 @@ impl Answer {
         !self.is_success() && body["request_id"].is_string() && body["state"].is_string()
     }
 
+    /// Whether it says that nothing was ever sent of what it refuses (return request rules, section 2.13).
+    pub(crate) fn proves_nothing_sent(&self) -> bool {
+        self.json()["input_written"] == "no"
+    }
+
     pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }

@@ -14,11 +14,11 @@ Exit status:
   2    wrong usage
   3    not found, or expired
   4    the request id was used for other input
-  5    refused for certain: busy, over a limit, another incarnation, not allowed
+  5    refused for certain: busy, over a limit, another incarnation, not allowed; send: nothing went out
   6    the cursor is too old: what stands behind it was pruned
   7    the cursor is ahead of the stream, or the stream is another one
   8    the daemon cannot use its store
-  9    the daemon cannot be reached, or is going away
+  9    the daemon cannot be reached, or is going away; send: refused, but perhaps taken before
   10   wait: the request ended, but not as completed
   11   wait: the request is still pending at the limit; send: it is on record, and its receipt cannot be had
   12   store recover: there is a store again, but not all of the old one is in it
@@ -116,6 +116,12 @@ impl Failure {
         let failure =
             self.and(&format!("the request is on record: `turnd request wait {id}` tells what becomes of it"));
         Self { exit: Exit::Pending, ..failure }
+    }
+
+    /// The same of a prompt that may have been taken all the same: whatever refused it now did not refuse it for certain.
+    pub(crate) fn doubted(self) -> Self {
+        let exit = if self.exit == Exit::Rejected { Exit::Unreachable } else { self.exit };
+        Self { exit, ..self }
     }
 
     /// The same with something more to say, in the same line.

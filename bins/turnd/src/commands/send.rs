@@ -22,6 +22,7 @@ const IDS_ARE_KNOWN: &str = "prompt_id_override";
 pub(crate) async fn run(mut args: SendArgs) -> Result<Exit, Failure> {
     let mut client = client(&args.daemon)?;
     let text = match args.text.take() {
+        Some(text) if text.is_empty() => return Err(Failure::new(Exit::Usage, "TEXT is empty")),
         Some(text) => text,
         None => from_stdin()?,
     };
@@ -39,15 +40,17 @@ async fn durable(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exi
     let asked = client.ask(Method::POST, &path, Some(&body(args, &id, text))).await;
     let Asked { outcome, may_have_arrived, is_registered } = asked;
     let unknown = format!("whether it was taken is unknown: send the same again with --request-id {id}");
-    let refused = match outcome {
+    let (refused, is_proof) = match outcome {
         Ok(answer) if answer.is_success() => return print(&answer, ("request_id", &id)),
-        Ok(answer) => Failure::refused(&answer),
-        Err(error) => error.into(),
+        Ok(answer) => (Failure::refused(&answer), answer.proves_nothing_sent()),
+        Err(error) => (error.into(), false),
     };
-    Err(match (is_registered, may_have_arrived) {
-        (true, _) => refused.pending(&id),
-        (false, true) => refused.and(&unknown),
-        (false, false) => refused,
+    Err(match (is_registered, may_have_arrived, is_proof) {
+        (true, ..) => refused.pending(&id),
+        (false, true, _) => refused.doubted().and(&unknown),
+        // A refusal that came before the id was read: another call may have sent it.
+        (false, false, false) if refused.exit == Exit::Rejected => refused.doubted().and(&unknown),
+        (false, false, _) => refused,
     })
 }
 
@@ -89,7 +92,7 @@ async fn plain(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exit,
         Err(error) => error.into(),
     };
     let unknown = format!("whether it was taken is unknown: its promptId is {id}");
-    Err(if may_have_arrived { refused.and(&unknown) } else { refused })
+    Err(if may_have_arrived { refused.doubted().and(&unknown) } else { refused })
 }
 
 async fn knows_ids(client: &mut Client) -> bool {

@@ -96,6 +96,8 @@ fn what_cannot_be_meant_ends_with_2_before_anything_is_sent() {
         &["send", "S", "--request-id", "x", "hello"][..],
         &["send", "S", "--return-final", "--request-id", "a b", "hello"],
         &["send", "S", "--return-final"],
+        &["send", "S", "--return-final", ""],
+        &["send", "S", ""],
         &["request", "get", ""],
         &["request", "watch", "--after", "1", "--cursor", "c"],
         &["request", "get", "x", "--url", "localhost:4170"],
@@ -160,6 +162,38 @@ fn a_refusal_behind_a_lost_try_says_that_the_try_may_have_been_taken() {
     let output = daemon.run(&["send", "S", "--return-final", "--request-id", "job-1", "hello"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stderr(&output).contains("whether it was taken is unknown: send the same again with --request-id job-1"));
+}
+
+/// A refusal that comes before the id is read proves nothing: another call may have sent it.
+#[test]
+fn a_refusal_is_called_certain_only_where_it_says_that_nothing_was_sent() {
+    let send = ["send", "S", "--return-final", "--request-id", "job-1", "hello"];
+    let unknown = "whether it was taken is unknown: send the same again with --request-id job-1";
+    for (status, code, written, expected) in [
+        (409, "busy", json!("no"), 5),
+        (429, "queue_full", json!("no"), 5),
+        (429, "rate_limited", json!("maybe"), 9),
+        (401, "unauthorized", json!("maybe"), 9),
+        (403, "origin_not_allowed", json!("maybe"), 9),
+        (413, "payload_too_large", json!("maybe"), 9),
+        (409, "busy", json!("yes"), 9),
+        // A proxy's.
+        (403, "", Value::Null, 9),
+    ] {
+        let body = json!({"error": "no", "code": code, "input_written": written}).to_string();
+        let output = Scripted::always(status, &body).run(&send);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(expected), "{status} {written}: {said}");
+        assert_eq!((said.contains(unknown), said.lines().count()), (expected == 9, 1), "{status} {written}: {said}");
+    }
+    // A proof of now is none of a try that is still on its way.
+    let daemon = Scripted::play(|_, before| match before {
+        0 => Reply::HangUp,
+        _ => Reply::Answer(409, "", refusal(409, "busy")),
+    });
+    assert_eq!(daemon.run(&send).status.code(), Some(9));
+    // A plain prompt has an id that no other call can have sent.
+    assert_eq!(Scripted::always(401, r#"{"error":"no"}"#).run(&["send", "S", "hello"]).status.code(), Some(5));
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod chain;
 mod command;
 mod connection;
 mod consumer;
+mod doubt;
 mod error;
 mod events;
 mod export;

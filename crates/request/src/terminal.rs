@@ -31,8 +31,10 @@ pub struct Terminal {
     pub at_ms: u64,
 }
 
-/// A final message, cut to [`FINAL_BYTES_MAX`], and what the whole was.
+/// A final message, cut to [`FINAL_BYTES_MAX`], and what the whole was. One that is not what was hashed is not read back: a bit of it fell
+/// over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct FinalText {
     /// As much as is kept.
     pub text: String,
@@ -42,6 +44,27 @@ pub struct FinalText {
     pub sha256: Hash,
     /// Whether something is missing here.
     pub is_truncated: bool,
+}
+
+/// The same as it is on disk, where a bit of it may have fallen over.
+#[derive(Deserialize)]
+struct Written {
+    text: String,
+    full_bytes: u64,
+    sha256: Hash,
+    is_truncated: bool,
+}
+
+impl TryFrom<Written> for FinalText {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        let Written { text, full_bytes, sha256, is_truncated } = written;
+        if !is_truncated && Hash(Sha256::digest(&text).into()) != sha256 {
+            return Err("the text is not the one that was hashed");
+        }
+        Ok(Self { text, full_bytes, sha256, is_truncated })
+    }
 }
 
 impl Terminal {
@@ -199,6 +222,13 @@ mod tests {
             assert_eq!(serde_json::to_string(&stage).unwrap(), text);
             assert_eq!(serde_json::from_str::<Stage>(&text).unwrap(), stage);
         }
+    }
+
+    #[test]
+    fn a_text_that_is_not_the_one_that_was_hashed_is_not_read_back() {
+        let text = serde_json::to_string(&FinalText::new("answer 3")).unwrap();
+        assert!(serde_json::from_str::<FinalText>(&text).is_ok());
+        assert!(serde_json::from_str::<FinalText>(&text.replace("answer 3", "answer 7")).is_err());
     }
 
     #[test]

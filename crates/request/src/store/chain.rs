@@ -13,7 +13,7 @@ use crate::event::link;
 use crate::{Hash, Request, TerminalEvent};
 
 /// The version of the bodies that this program writes, and so can compare.
-const BODY_VERSION: u64 = 1;
+pub(super) const BODY_VERSION: u64 = 1;
 
 /// Follows it from behind a number to the head. Gives a sentence for each thing that does not hold, up to a bound.
 ///
@@ -103,7 +103,8 @@ fn difference(expected: &str, found: &str) -> Option<String> {
     names().filter(|name| *name != "cursor").find(differs).or_else(|| names().find(differs)).cloned()
 }
 
-fn has_its_hash(request: &Request) -> bool {
+/// Whether a final message is the one that was hashed, as far as the whole of it is there.
+pub(super) fn has_its_hash(request: &Request) -> bool {
     let (Some(text), Some(sha256)) = (&request.final_message, &request.final_sha256) else { return true };
     request.final_truncated || Hash(Sha256::digest(text).into()) == *sha256
 }

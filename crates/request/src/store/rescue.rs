@@ -184,9 +184,11 @@ fn fill(conn: &Connection, found: Found, lines: Vec<Line>, rescue: &mut Rescue, 
         lowest -= 1;
     }
     let kept = ended.split_off(&lowest);
-    rescue.reduced = ended.len() as u64;
+    rescue.reduced = (ended.len() + found.doubted.len()) as u64;
     rescue.kept = kept.len() as u64;
-    for tombstone in found.tombstones.values().cloned().chain(ended.into_values().filter_map(tombstone_of)) {
+    for tombstone in
+        found.tombstones.values().cloned().chain(ended.into_values().chain(found.doubted).filter_map(tombstone_of))
+    {
         put_tombstone(conn, &tombstone)?;
     }
     keep(conn, rescue, kept)?;

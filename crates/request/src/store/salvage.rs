@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, Row};
 
 use super::connection;
+use super::doubt::{self, Doubt};
 use super::error::StoreError;
 use super::layout::Layout;
 use super::mend::mend;
@@ -23,6 +24,8 @@ use crate::{Request, Stage};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) requests: BTreeMap<i64, Request>,
+    /// Ended ones of which nobody can say whether they ended as their rows say.
+    pub(super) doubted: Vec<Request>,
     pub(super) tombstones: BTreeMap<i64, Tombstone>,
     pub(super) incarnations: BTreeMap<i64, crate::Incarnation>,
     pub(super) consumers: BTreeMap<i64, consumer::Consumer>,
@@ -149,17 +152,18 @@ fn copy_files(files: &Path, copy: &Path) -> Result<Option<PathBuf>, StoreError> 
 }
 
 fn read_all(conn: &Connection, noted: &Levels, found: &mut Found) {
-    match Meta::read(conn) {
-        Ok(meta) => {
+    let meta = Meta::read(conn).ok();
+    match &meta {
+        Some(meta) => {
             // A file that has forgotten its newest commits has forgotten their numbers, too.
-            found.is_highest_known = noted.missing(&meta).is_none();
+            found.is_highest_known = noted.missing(meta).is_none();
             found.is_damaged = !found.is_highest_known;
             found.highest = meta.head_seq;
             found.pruned_through = meta.pruned_through;
             found.tombstone_floor = meta.tombstone_floor;
             found.epoch = found.epoch.max(meta.daemon_epoch);
         }
-        Err(_) => found.is_damaged = true,
+        None => found.is_damaged = true,
     }
     let damaged = &mut found.is_damaged;
     found.requests = salvage(conn, "request", damaged, row::read);
@@ -170,14 +174,18 @@ fn read_all(conn: &Connection, noted: &Levels, found: &mut Found) {
         *damaged = true;
         Vec::new()
     });
-    let seqs = salvage(conn, "terminal_event", damaged, |row| Ok(row.get::<_, u64>("seq")?));
+    let doubt = Doubt::of(conn, meta.as_ref(), &found.requests);
+    let verdicts = salvage(conn, "terminal_event", damaged, |row| doubt.verdict(row));
+    let seqs: Vec<_> = verdicts.values().map(|verdict| verdict.seq).collect();
     for (request, stage) in salvage(conn, "outcome_stage", damaged, late::read_stage).into_values() {
         found.stages.insert(request, stage);
     }
-    let numbers = found.requests.values().filter_map(|request| request.terminal_seq);
+    found.doubted = doubt::settle(&mut found.requests, verdicts.into_values());
+    *damaged |= !found.doubted.is_empty();
+    let numbers = found.requests.values().chain(&found.doubted).filter_map(|request| request.terminal_seq);
     let numbers = numbers.chain(found.tombstones.values().map(|tombstone| tombstone.terminal_seq));
     let numbers = numbers.chain(found.consumers.values().map(|consumer| consumer.acked_seq));
-    found.highest = numbers.chain(seqs.into_values()).fold(found.highest, u64::max);
+    found.highest = numbers.chain(seqs).fold(found.highest, u64::max);
 }
 
 /// Reads a table from both ends, so that one damaged place costs what lies in it.
@@ -222,6 +230,7 @@ impl Found {
     /// Whether there is nothing at all.
     pub(super) fn is_empty(&self) -> bool {
         self.requests.is_empty()
+            && self.doubted.is_empty()
             && self.tombstones.is_empty()
             && self.incarnations.is_empty()
             && self.consumers.is_empty()

@@ -5,6 +5,7 @@
 mod altered;
 mod child;
 mod crashes;
+mod doubt;
 mod failures;
 mod first_page;
 mod forgetting;

@@ -4,7 +4,7 @@ use std::sync::{Arc, mpsc};
 
 use super::*;
 use crate::store::{Options, Registered, Retention, Store, open::known};
-use crate::{ArmedCursor, Baseline, Evidence, FinalText, Hash, Input, Outcome, Registration, RequestId};
+use crate::{ArmedCursor, Baseline, Evidence, FinalText, Hash, Input, Outcome, Registration, RequestId, TerminalEvent};
 
 const PAGE: usize = 4096;
 /// The pages that have SQLite's list of tables, counted from 0: the first one and two leaves.
@@ -235,4 +235,35 @@ fn an_exported_store_and_one_of_version_1_have_their_rows_without_a_first_page_t
     std::fs::write(first.file(), &file).unwrap();
     let found = read(&first, first.folder()).unwrap();
     assert!(found == expected && !found.is_damaged && found.requests.len() == 4, "{}", difference(&found, &expected));
+}
+
+#[test]
+fn whatever_bit_falls_over_among_the_rows_no_end_is_told_that_was_another_one() {
+    let (_scratch, place) = filled();
+    let whole = whole(&place);
+    let told =
+        |request: &Request| TerminalEvent::new(request, "", request.terminal_seq.unwrap(), &Hash([0; 32]), 0).payload;
+    let ended = |found: &Found| {
+        let ended = found.requests.values().filter(|request| request.state.is_terminal());
+        ended.map(told).collect::<std::collections::BTreeSet<_>>()
+    };
+    let expected = ended(&whole);
+    let mut bytes = std::fs::read(place.file()).unwrap();
+    let (mut same, mut less) = (0, 0);
+    // The pages of the rows: each time another bit of a byte.
+    for bit in (30 * PAGE * 8..bytes.len() * 8)
+        .chain(5 * PAGE * 8..6 * PAGE * 8)
+        .chain(15 * PAGE * 8..16 * PAGE * 8)
+        .step_by(1999)
+    {
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(place.file(), &bytes).unwrap();
+        let found = read(&place, place.folder()).unwrap();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let ended = ended(&found);
+        assert!(ended.is_subset(&expected), "byte {} bit {}: {:?}", bit / 8, bit % 8, ended.difference(&expected));
+        assert!(found.is_damaged || ended == expected, "byte {} bit {}", bit / 8, bit % 8);
+        if ended == expected { same += 1 } else { less += 1 }
+    }
+    assert!(same > 4 * less, "most of it is told all the same");
 }

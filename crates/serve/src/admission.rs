@@ -37,11 +37,12 @@ pub(crate) async fn admit(
     let is_closing = workspace.desk.is_closing(session.id());
     let chosen = content.prompt_id.clone();
     let prompt = prompt(workspace, session, client, content);
-    if let Some(prompt_id) = &chosen
-        && let Some(admission) = replayed(workspace, session, prompt_id, &prompt).await?
-    {
-        // Whatever keeps a new prompt out does not take back what was admitted.
-        return Ok(admission);
+    if let Some(prompt_id) = &chosen {
+        if let Some(admission) = replayed(workspace, session, prompt_id, &prompt).await? {
+            // Whatever keeps a new prompt out does not take back what was admitted.
+            return Ok(admission);
+        }
+        workspace.returns.check_chosen(session.id(), prompt_id).await?;
     }
     if is_closing {
         return Err(Refusal::archiving(session.id()));
@@ -73,7 +74,7 @@ pub(crate) async fn load_ids(workspace: &Arc<Workspace>, session: &Session) -> R
     }
     let (reader, id) = (Arc::clone(workspace), session.id().to_owned());
     let loaded = blocking(move || reader.chosen.load(&id, &reader.sink.ledger(&id))).await;
-    loaded.ok_or_else(Refusal::internal)?.map_err(|error| unreadable(session.id(), &error))
+    loaded.ok_or_else(Refusal::internal)?.map_err(|error| ids_unreadable(session.id(), &error))
 }
 
 /// What was admitted under this id before; none when the id is new to the session. Its ids have been read then.
@@ -197,7 +198,7 @@ pub(crate) fn id_conflict(session: &str, prompt_id: &str) -> Refusal {
 }
 
 /// 500: whether the id is new cannot be told, so nothing was run.
-fn unreadable(session: &str, error: &std::io::Error) -> Refusal {
+pub(crate) fn ids_unreadable(session: &str, error: &dyn std::fmt::Display) -> Refusal {
     tracing::error!(session, %error, "the session's prompt ids cannot be read");
     Refusal::new(
         StatusCode::INTERNAL_SERVER_ERROR,

@@ -13,6 +13,7 @@ mod host_word;
 pub(crate) mod housekeeping;
 mod incarnation;
 mod opening;
+mod prompt_ids;
 mod recovery;
 pub(crate) mod refusal;
 mod shutdown;

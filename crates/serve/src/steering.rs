@@ -45,6 +45,7 @@ pub(crate) async fn steer(
             Ok(None) => {}
             Err(error) => return Err(not_admitted(session, &id, error)),
         }
+        workspace.returns.check_chosen(session.id(), &id).await?;
     }
     if !session.status().has_active_prompt {
         return Ok(Answer::Idle);

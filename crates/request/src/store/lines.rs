@@ -12,6 +12,7 @@ use super::command::MakeLine;
 use super::error::StoreError;
 use super::place::Place;
 use super::schema::io;
+use crate::prompt_id::prompt_id;
 use crate::{
     Baseline, Hash, Input, InputWritten, Options, Outcome, Phase, Recovered, Registration, Request, RequestId, Stage,
     State,
@@ -117,7 +118,7 @@ impl Line {
 /// A request of which only the id is known, and that its prompt was with the agent: there was an outcome.
 fn nameless(request_id: RequestId, at_ms: u64) -> Request {
     let none = Hash([0; 32]);
-    let prompt_id = format!("{LOST}-{}", request_id.as_str());
+    let prompt_id = prompt_id(&format!("{LOST}-{}", request_id.as_str()));
     let registration = Registration {
         request_id,
         owner: LOST.to_owned(),

@@ -41,6 +41,15 @@ impl Store {
         self.read(|conn| list::get(conn, request_id))
     }
 
+    /// Whether a request has a prompt of that id. Of what is pruned that is not known any more.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn has_prompt(&self, prompt_id: &str) -> Result<bool, StoreError> {
+        let look = "SELECT EXISTS (SELECT 1 FROM request WHERE prompt_id = ?1)";
+        self.read(|conn| Ok(conn.prepare_cached(look)?.query_row([prompt_id], |row| row.get(0))?))
+    }
+
     /// A page of requests, the newest first.
     ///
     /// # Errors

@@ -302,7 +302,7 @@ fn registration(submission: &Submission, ground: Option<&Ground>) -> Registratio
         hash_version: request::HASH_VERSION,
         session_id: submission.session_id.clone(),
         incarnation_id: ground.and_then(|ground| ground.incarnation_id.clone()),
-        prompt_id: fresh_uuid(),
+        prompt_id: request::prompt_id(&fresh_uuid()),
         options,
         timeout_ms: submission.timeout_ms,
         deadline_at: (submission.timeout_ms > 0).then(|| now_ms.saturating_add(submission.timeout_ms)),

@@ -100,3 +100,25 @@ async fn an_id_that_the_daemon_made_cannot_be_chosen_in_another_live_session() {
     assert_eq!(send(&daemon, &second, &made, "hello").await.verdict(), "409 prompt_id_conflict");
     assert_eq!(send(&daemon, &first, &made, "hello").await.verdict(), "409 prompt_id_conflict", "nor in its own");
 }
+
+/// Asserts that neither a prompt nor words into a turn are taken under an id.
+async fn check_kept(daemon: &Daemon, session: &str, id: &str) {
+    assert_eq!(send(daemon, session, id, "hello").await.verdict(), "409 prompt_id_conflict");
+    let words = json!({ "message": "hello", "messageId": id });
+    let said = daemon.post(&format!("/session/{session}/mid-turn-message"), words).await;
+    assert_eq!(said.verdict(), "409 prompt_id_conflict");
+    assert_eq!(daemon.turn(session, id).await.verdict(), "404 prompt_not_found");
+}
+
+#[tokio::test]
+async fn an_id_that_only_the_prompt_of_a_return_request_can_have_is_nobodys_before_and_behind_a_restart() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    let id = "turnd-return-11111111-1111-4111-8111-111111111111";
+    send(&daemon, &session, "job-1", "hello").await;
+    daemon.get(&format!("/session/{session}/turns/job-1?wait_ms=60000")).await;
+    check_kept(&daemon, &session, id).await;
+    let daemon = daemon.restart().await;
+    assert_eq!(daemon.post(&format!("/session/{session}/load"), json!({})).await.status, 200);
+    check_kept(&daemon, &session, id).await;
+}

@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{all_events, body, ended, get, post, reached, sent, submit, with, world};
+use super::{all_events, body, ended, get, post, reached, sent, submit, told, with, world};
 use crate::world::World;
 
 #[test]
@@ -171,4 +171,30 @@ fn an_id_is_made_for_whoever_names_none_and_no_id_is_a_word_of_our_paths() {
         assert_eq!((status, &refusal["code"]), (400, &json!("invalid_request_id")), "{id}");
         assert_eq!(refusal["input_written"], "no");
     }
+}
+
+#[test]
+fn the_prompt_id_of_a_request_whose_daemon_died_before_its_admission_is_no_plain_prompts() {
+    let mut world = world();
+    let session = world.session();
+    let first = world.prompt(&session, "hello");
+    world.settle(&session, &first);
+    world.restart_failing("after:register=kill");
+    world.load(&session);
+    let (mut connection, path) = (world.connect(), format!("/session/{session}/return-requests"));
+    assert_eq!(connection.try_call("POST", &path, &body("X", "hello").to_string()), None);
+    world.until_killed();
+    let over = ended(&mut world, "X");
+    assert_eq!(told(&over), "indeterminate crash_before_submitted no");
+    world.load(&session);
+    for _life in 0..2 {
+        let plain = json!({ "promptId": over["prompt_id"], "prompt": body("X", "hello")["prompt"] });
+        let (status, refusal) = world.call("POST", &format!("/session/{session}/prompt"), &plain.to_string());
+        assert_eq!((status, &refusal["code"]), (409, &json!("prompt_id_conflict")), "{refusal}");
+        let turn = format!("/session/{session}/turns/{}", over["prompt_id"].as_str().unwrap());
+        assert_eq!(world.call("GET", &turn, "").0, 404, "nobody's turn is found under it");
+        world.kill_everything();
+        world.load(&session);
+    }
+    sent(&world, 1);
 }

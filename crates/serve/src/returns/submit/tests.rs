@@ -128,3 +128,35 @@ fn at_once<F: Future>(future: F) -> Option<F::Output> {
         std::task::Poll::Pending => None,
     }
 }
+
+/// The code with which a prompt id is refused to a caller's own prompt, if it is.
+async fn refused(returns: &Returns, prompt_id: &str) -> Option<String> {
+    let checked = returns.check_chosen("s", prompt_id).await;
+    checked.err().map(|refusal| format!("{} {}", refusal.status.as_u16(), refusal.code))
+}
+
+#[tokio::test]
+async fn the_prompt_id_of_a_request_is_no_other_prompts_whether_there_is_a_store_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let returns = Returns::new(Arc::default());
+    let made = registration(&submission("s"), None);
+    let conflict = Some("409 prompt_id_conflict".to_owned());
+    assert_eq!(refused(&returns, &made.prompt_id).await, conflict, "no store is open");
+    let earlier = "11111111-1111-4111-8111-111111111111";
+    assert_eq!(refused(&returns, earlier).await, None, "nothing is known of any row");
+    returns.open(folder.path().join("requests")).await;
+    returns.register(Registration { prompt_id: earlier.to_owned(), ..made.clone() }).await.unwrap();
+    for (prompt_id, expected) in [
+        (&*made.prompt_id, conflict.clone()),
+        (earlier, conflict.clone()),
+        ("22222222-2222-4222-8222-222222222222", None),
+        ("job-1", None),
+    ] {
+        assert_eq!(refused(&returns, prompt_id).await, expected, "{prompt_id}");
+    }
+    returns.close().await;
+    let next = Returns::new(Arc::default());
+    next.open(folder.path().join("requests")).await;
+    assert_eq!(refused(&next, earlier).await, conflict, "another life knows it too");
+    next.close().await;
+}

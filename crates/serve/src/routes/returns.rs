@@ -195,7 +195,7 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Reply, Refusal> {
     let returns = &call.daemon.returns;
     let list = List {
         owner: Some(OWNER.to_owned()),
-        session_id: query::value(call.head.uri.query(), "session").map(std::borrow::Cow::into_owned),
+        session_id: session(call)?,
         state: state(call)?,
         is_open: false,
         before: whole(call, "page", "invalid_page")?,
@@ -317,6 +317,24 @@ fn state(call: &Call<'_>) -> Result<Option<State>, Refusal> {
     let Some(word) = query::value(call.head.uri.query(), "state") else { return Ok(None) };
     let invalid = || Refusal::bad_request("invalid_state", "`state` is none of the states of a return request");
     State::parse(&word).map(Some).ok_or_else(invalid)
+}
+
+/// The session that is asked for. None is called nothing, so that nothing is a name that was left out.
+fn session(call: &Call<'_>) -> Result<Option<String>, Refusal> {
+    let named = query::value(call.head.uri.query(), "session").map(std::borrow::Cow::into_owned);
+    if named.as_deref() == Some("") {
+        return Err(Refusal::bad_request("invalid_session", "`session` must be the id of a session"));
+    }
+    Ok(named)
+}
+
+/// Whether a query says that something is so.
+fn flag_of(call: &Call<'_>, key: &'static str, code: &'static str) -> Result<bool, Refusal> {
+    match query::value(call.head.uri.query(), key).as_deref() {
+        None | Some("0" | "false") => Ok(false),
+        Some("1" | "true") => Ok(true),
+        Some(_) => Err(Refusal::bad_request(code, format!("`{key}` must be true or false"))),
+    }
 }
 
 /// How many are asked for.

@@ -32,6 +32,7 @@ mod rate;
 mod readers;
 mod resting;
 mod result;
+mod return_parameters;
 mod rewinding;
 mod robustness;
 mod settings;

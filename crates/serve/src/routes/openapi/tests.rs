@@ -214,6 +214,7 @@ const CODE_COMES_NEXT: &[&str] = &[
     "flag(fields, \"cancelOnTimeout\",",
     "flag(&call.fields, \"interrupt\",",
     "whole(call, \"page\",",
+    "flag_of(call, \"once\",",
     "forbidden(",
     "deadline(fields, \"runDeadlineMs\",",
     "deadline(fields, \"deadlineMs\",",

@@ -1,5 +1,8 @@
 //! The terminal stream over HTTP: pages of JSON, lines, server-sent events, and named places in it (return requests, sections 2.12, 2.13).
 
+use std::borrow::Cow;
+use std::time::Duration;
+
 use hyper::Response;
 use hyper::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use request::Position;
@@ -18,7 +21,7 @@ use crate::requests::number;
 use crate::returns::stream::{Form, Reader, is_at_head, open, refused};
 use crate::returns::submit::OWNER;
 use crate::returns::{asked, refusal};
-use crate::routes::returns::{limit, state, wait_ms};
+use crate::routes::returns::{flag_of, limit, session, state, wait_ms};
 use crate::tasks::spawn;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -29,18 +32,38 @@ const NAME_CHARS_MAX: usize = 128;
 /// `GET /return-requests/events`.
 pub(crate) async fn get(call: &Call<'_>) -> Result<Reply, Refusal> {
     call.daemon.returns.store()?;
+    let asked = asked_of(call)?;
     match form(call) {
-        None => page(call).await,
-        Some(form) => stream(call, form).await,
+        None => page(call, asked).await,
+        Some(form) => stream(call, asked, form).await,
     }
 }
 
+/// What a query says. All of it is looked at for each form, also what means nothing there: it is none of the form's that is malformed.
+struct Query {
+    after: Position,
+    filter: Filter,
+    /// Of a page.
+    limit: usize,
+    /// Of a page.
+    wait: Option<Duration>,
+    /// Whether a stream is to end with what there is now. A page means the same with it and without.
+    is_once: bool,
+}
+
+fn asked_of(call: &Call<'_>) -> Result<Query, Refusal> {
+    Ok(Query {
+        is_once: flag_of(call, "once", "invalid_once")?,
+        wait: wait_ms(call)?,
+        limit: limit(call, RETURNS_PAGE_EVENTS, RETURNS_LIST_MAX)?,
+        after: after(call)?,
+        filter: Filter { owner: Some(OWNER.to_owned()), session_id: session(call)?, state: state(call)? },
+    })
+}
+
 /// A page, as soon as there is anything on it, or the time is over.
-async fn page(call: &Call<'_>) -> Result<Reply, Refusal> {
-    // A page means the same with it and without.
-    is_once(call)?;
-    let (wait, limit) = (wait_ms(call)?, limit(call, RETURNS_PAGE_EVENTS, RETURNS_LIST_MAX)?);
-    let mut reader = Reader::new(&call.daemon.returns, after(call)?, filter(call)?, limit);
+async fn page(call: &Call<'_>, Query { after, filter, limit, wait, .. }: Query) -> Result<Reply, Refusal> {
+    let mut reader = Reader::new(&call.daemon.returns, after, filter, limit);
     let mut events = next(&mut reader).await?;
     if let Some(wait) = wait {
         // Whatever has come by then is the answer; the last page that was read counts.
@@ -76,9 +99,8 @@ async fn next(reader: &mut Reader) -> Result<Events, Refusal> {
     reader.next().await.map_err(|error| refused(&error))
 }
 
-async fn stream(call: &Call<'_>, form: Form) -> Result<Reply, Refusal> {
-    let is_once = is_once(call)?;
-    let mut reader = Reader::staying(&call.daemon.returns, after(call)?, filter(call)?)?;
+async fn stream(call: &Call<'_>, Query { after, filter, is_once, .. }: Query, form: Form) -> Result<Reply, Refusal> {
+    let mut reader = Reader::staying(&call.daemon.returns, after, filter)?;
     // What is wrong with the place is said before anything else is.
     let first = next(&mut reader).await?;
     let until = is_once.then_some(first.head);
@@ -117,25 +139,15 @@ fn after(call: &Call<'_>) -> Result<Position, Refusal> {
         let message = "`cursor` and `after` both say where to go on; one of them is enough";
         return Err(Refusal::bad_request("cursor_beside_after", message));
     }
-    let last = call.head.headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty());
-    let said = last.map(Into::into).or(cursor).or(after);
-    let Some(text) = said else { return Ok(Position::Number(0)) };
+    // A browser that has seen nothing says nothing.
+    let last = call.head.headers.get(LAST_EVENT_ID).map(HeaderValue::as_bytes).filter(|id| !id.is_empty());
+    let last = last.map(String::from_utf8_lossy);
     let message = "`after` must be a number, and `cursor` one that was given out here";
-    Position::parse(&text).map_err(|_| Refusal::bad_request("invalid_cursor", message))
-}
-
-fn filter(call: &Call<'_>) -> Result<Filter, Refusal> {
-    let session_id = query::value(call.head.uri.query(), "session").map(std::borrow::Cow::into_owned);
-    Ok(Filter { owner: Some(OWNER.to_owned()), session_id, state: state(call)? })
-}
-
-/// Whether the stream is to end with what there is now.
-fn is_once(call: &Call<'_>) -> Result<bool, Refusal> {
-    match query::value(call.head.uri.query(), "once").as_deref() {
-        None | Some("0" | "false") => Ok(false),
-        Some("" | "1" | "true") => Ok(true),
-        Some(_) => Err(Refusal::bad_request("invalid_once", "`once` must be true or false")),
-    }
+    let parsed =
+        |text: Cow<'_, str>| Position::parse(&text).map_err(|_| Refusal::bad_request("invalid_cursor", message));
+    // One that is not gone by is as malformed as the other.
+    let (last, other) = (last.map(parsed).transpose()?, cursor.or(after).map(parsed).transpose()?);
+    Ok(last.or(other).unwrap_or(Position::Number(0)))
 }
 
 /// `GET /return-requests/stream`.

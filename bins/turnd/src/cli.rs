@@ -93,6 +93,13 @@ pub(crate) enum Command {
     Host(HostArgs),
 }
 
+impl Command {
+    /// Whether what it prints is what it is for. The others speak to another program, or say where they can be spoken to.
+    pub(crate) const fn has_a_result(&self) -> bool {
+        !matches!(self, Self::Serve(_) | Self::Agent(_) | Self::Host(_))
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TranscriptMode {
     /// turnd's host writes the session file.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::cli::DemoArgs;
 use crate::client::{Client, ClientError, Events};
 use crate::commands;
+use crate::exit::{Exit, Failure};
 use crate::output::line;
 use daemon::Daemon;
 use story::Outcome;
@@ -61,8 +62,23 @@ impl From<ClientError> for DemoError {
     }
 }
 
+/// Whoever has closed the pipe has seen enough.
+impl From<DemoError> for Failure {
+    fn from(error: DemoError) -> Self {
+        match error {
+            DemoError::Io(error) => error.into(),
+            error => Self::new(Exit::Failed, error.to_string()),
+        }
+    }
+}
+
 /// Plays the demo in a temporary folder and removes it, unless it is to be kept.
-pub(crate) async fn run(args: &DemoArgs) -> Result<(), DemoError> {
+pub(crate) async fn run(args: &DemoArgs) -> Result<Exit, Failure> {
+    staged(args).await?;
+    Ok(Exit::Done)
+}
+
+async fn staged(args: &DemoArgs) -> Result<(), DemoError> {
     let base = std::env::temp_dir().join(format!("turnd-demo-{}", std::process::id()));
     let (store, workspace) = (base.join("store"), base.join("workspace"));
     std::fs::create_dir_all(&store)?;

@@ -113,9 +113,12 @@ impl Failure {
 
     /// The same of a request that is known to be on record: what it came to is not known yet, and that is no error.
     pub(crate) fn pending(self, id: &str) -> Self {
-        let failure =
-            self.and(&format!("the request is on record: `turnd request wait {id}` tells what becomes of it"));
-        Self { exit: Exit::Pending, ..failure }
+        Self { exit: Exit::Pending, ..self.on_record(id) }
+    }
+
+    /// The same of a request that is known to be on record, and who tells more of it.
+    pub(crate) fn on_record(self, id: &str) -> Self {
+        self.and(&format!("the request is on record: `turnd request wait {id}` tells what becomes of it"))
     }
 
     /// The same of a prompt that may have been taken all the same: whatever refused it now did not refuse it for certain.
@@ -145,13 +148,13 @@ impl From<ClientError> for Failure {
     }
 }
 
-/// Stdout takes nothing: whoever closed the pipe has read enough and is not told so.
+/// Stdout takes nothing, and the error says so: whoever closed the pipe has read enough and is not told.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             Self::unheard()
         } else {
-            Self::new(Exit::Failed, format!("cannot write to stdout: {error}"))
+            Self::new(Exit::Failed, error.to_string())
         }
     }
 }

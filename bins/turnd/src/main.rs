@@ -10,7 +10,7 @@ mod output;
 mod store;
 
 use std::fmt::Display;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
@@ -23,8 +23,18 @@ use exit::{Exit, Failure};
 const SERVE_THREADS: usize = 2;
 
 fn main() -> ExitCode {
-    let cli = Cli::from_arg_matches(&Cli::definitions().get_matches()).unwrap_or_else(|error| error.exit());
+    let typed = Cli::definitions().try_get_matches().and_then(|typed| Cli::from_arg_matches(&typed));
+    let cli = match typed {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(page) => return told(shown(&page)),
+    };
     log_to_stderr(&cli.log);
+    if cli.command.has_a_result()
+        && let Err(error) = output::check()
+    {
+        return told(Err(Failure::from(error).and("nothing was done")));
+    }
     match cli.command {
         Command::Serve(args) => on(Builder::new_multi_thread().worker_threads(SERVE_THREADS), |runtime| {
             runtime.block_on(commands::serve::run(*args)).map_or_else(
@@ -36,7 +46,7 @@ fn main() -> ExitCode {
             )
         }),
         Command::Demo(args) => {
-            on(&mut Builder::new_current_thread(), |runtime| ended(runtime.block_on(demo::run(&args))))
+            on(&mut Builder::new_current_thread(), |runtime| told(runtime.block_on(demo::run(&args))))
         }
         Command::Send(args) => {
             on(&mut Builder::new_current_thread(), |runtime| told(runtime.block_on(commands::send::run(args))))
@@ -58,6 +68,13 @@ fn main() -> ExitCode {
             on(&mut Builder::new_current_thread(), |runtime| ended(runtime.block_on(commands::host::run(args))))
         }
     }
+}
+
+/// Prints a page that was asked for: the help, or the version.
+fn shown(page: &clap::Error) -> Result<Exit, Failure> {
+    let text = page.render();
+    output::bytes(if io::stdout().is_terminal() { text.ansi().to_string() } else { text.to_string() }.as_bytes())?;
+    Ok(Exit::Done)
 }
 
 /// Builds the runtime and runs on it.
@@ -95,11 +112,11 @@ fn failed(error: impl Display) -> ExitCode {
 
 fn log_to_stderr(args: &LogArgs) {
     let builder = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(io::stderr)
         .with_max_level(args.log_level)
         // It would complain of a stderr that takes nothing on stderr, and panic.
         .log_internal_errors(false)
-        .with_ansi(std::io::stderr().is_terminal());
+        .with_ansi(io::stderr().is_terminal());
     match args.log_format {
         LogFormat::Text => builder.with_target(false).init(),
         LogFormat::Json => builder.json().init(),

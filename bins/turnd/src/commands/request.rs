@@ -60,6 +60,11 @@ async fn ack(client: &mut Client, args: &AckArgs) -> Result<Exit, Failure> {
 /// Prints the object that an answer is, byte for byte, as one line.
 pub(super) fn print(answer: &Answer, named: (&str, &str)) -> Result<Exit, Failure> {
     object_of(answer, named)?;
+    printed(answer)
+}
+
+/// The same of an answer that was looked at.
+pub(super) fn printed(answer: &Answer) -> Result<Exit, Failure> {
     output::bytes_line(&one_line(&answer.body))?;
     Ok(Exit::Done)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::request::{client, print};
+use super::request::{client, object_of, printed};
 use crate::cli::SendArgs;
 use crate::client::{Asked, Client, segment};
 use crate::exit::{Exit, Failure};
@@ -41,7 +41,10 @@ async fn durable(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exi
     let Asked { outcome, may_have_arrived, is_registered } = asked;
     let unknown = format!("whether it was taken is unknown: send the same again with --request-id {id}");
     let (refused, is_proof) = match outcome {
-        Ok(answer) if answer.is_success() => return print(&answer, ("request_id", &id)),
+        Ok(answer) if answer.is_success() => {
+            object_of(&answer, ("request_id", &id))?;
+            return printed(&answer).map_err(|failure| failure.on_record(&id));
+        }
         Ok(answer) => (Failure::refused(&answer), answer.proves_nothing_sent()),
         Err(error) => (error.into(), false),
     };
@@ -87,7 +90,10 @@ async fn plain(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exit,
         outcome = again.outcome;
     }
     let refused = match outcome {
-        Ok(answer) if answer.is_success() => return print(&answer, ("promptId", &id)),
+        Ok(answer) if answer.is_success() => {
+            object_of(&answer, ("promptId", &id))?;
+            return printed(&answer).map_err(|failure| failure.and(&format!("it was taken: its promptId is {id}")));
+        }
         Ok(answer) => Failure::refused(&answer),
         Err(error) => error.into(),
     };

@@ -96,7 +96,7 @@ pub(crate) async fn run(args: ServeArgs) -> Result<(), ServeCommandError> {
         listener.local_addr().map_err(|error| ServeCommandError::Io("cannot read the address".into(), error))?;
     let ended = ended().map_err(|error| ServeCommandError::Io("cannot watch for signals".into(), error))?;
     let server = Server::open(listener, options).await.map_err(ServeCommandError::Serve)?;
-    let unsaid = |error| ServeCommandError::Io("cannot write to stdout".into(), error);
+    let unsaid = |error| ServeCommandError::Io("the daemon does not begin".into(), error);
     if let Some(made) = access.made {
         line(format_args!("turnd token {made}")).map_err(unsaid)?;
     }

@@ -85,6 +85,12 @@ fn shown(answer: &Answer, name: &str, args: &WebhookShownArgs) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
+/// The same of one with a secret, which is told this once; `otherwise` says what to do where it is not.
+fn secret_shown(answer: &Answer, args: (&str, &WebhookShownArgs), otherwise: &str) -> Result<Exit, Failure> {
+    let told = shown(answer, args.0, args.1);
+    told.map_err(|failure| failure.and(&format!("the secret was told to nobody: `turnd webhook {otherwise}")))
+}
+
 async fn add(args: &WebhookAddArgs) -> Result<Exit, Failure> {
     let secret = secret::read(args.secret.secret_file.as_deref())?;
     let mut body = json!({ "url": args.target });
@@ -98,7 +104,13 @@ async fn add(args: &WebhookAddArgs) -> Result<Exit, Failure> {
     let mut client = client(&args.shown.daemon)?;
     let Asked { outcome, may_have_arrived, .. } = client.ask(Method::PUT, &path(&args.name, ""), Some(&body)).await;
     let answer = outcome?;
-    let exit = shown(&answer, &args.name, &args.shown)?;
+    let exit = match is_brought || answer.json()["secret"].is_null() {
+        true => shown(&answer, &args.name, &args.shown)?,
+        false => {
+            let otherwise = format!("rotate {}` makes another one", args.name);
+            secret_shown(&answer, (&args.name, &args.shown), &otherwise)?
+        }
+    };
     if may_have_arrived && !is_brought && answer.json()["secret"].is_null() {
         let name = &args.name;
         complain(format_args!(
@@ -142,7 +154,8 @@ async fn rotate(args: &WebhookRotateArgs) -> Result<Exit, Failure> {
     let mut endpoint = object_of(&answer, ("name", &args.name))?;
     endpoint["secret"] = made.reveal().into();
     let answer = Answer { body: endpoint.to_string().into(), ..answer };
-    shown(&answer, &args.name, &args.shown)
+    let otherwise = format!("retire {} --which current` takes it back", args.name);
+    secret_shown(&answer, (&args.name, &args.shown), &otherwise)
 }
 
 async fn retire(args: &WebhookRetireArgs) -> Result<Exit, Failure> {

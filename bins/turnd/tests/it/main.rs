@@ -35,6 +35,7 @@ mod steering;
 mod stream;
 mod tags;
 mod tidy;
+mod unwritable;
 mod waiting;
 mod watching;
 mod webhooks;

@@ -79,6 +79,7 @@ mod tasks;
 mod tls;
 mod token;
 mod turn_status;
+mod turned_away;
 mod unpanicked;
 mod wait;
 mod wall;

@@ -23,6 +23,12 @@ pub const REMNANT_MS: u64 = HEAD_READ_MS;
 /// How long it may send nothing and not close either, in milliseconds: what is on its way has arrived by then.
 pub const REMNANT_SILENCE_MS: u64 = 2_000;
 
+/// Connections beyond the limit that are told so and read on at once. Behind them a connection is closed without: a flood costs no more.
+pub const TURNED_AWAY_MAX: usize = 64;
+
+/// How long each of these has to say the rest of its request, in milliseconds: a body on its way over a good line, and no slow one.
+pub const TURNED_AWAY_MS: u64 = 5_000;
+
 /// How long a connection may take to send the next request's head, in milliseconds. A client that trickles, or sits idle, holds one
 /// connection, and not for long.
 pub const HEAD_READ_MS: u64 = 30_000;

@@ -79,6 +79,11 @@ impl Remnant {
         Self { unread, bytes_left: REMNANT_BYTES_MAX, over: None, silence: None }
     }
 
+    /// Reads on, whatever there is.
+    pub(crate) fn of_all() -> Self {
+        Self::behind(Unread(Arc::new(AtomicBool::new(true))))
+    }
+
     /// Ready when the client has said all, or has been given all the time and bytes that there are for it.
     pub(crate) fn poll<S: AsyncRead + Unpin>(&mut self, stream: &mut S, cx: &mut Context<'_>) -> Poll<()> {
         if !self.unread.is_so() {

@@ -25,10 +25,7 @@ use crate::options::ServeOptions;
 use crate::reaper;
 use crate::returns::{Returns, housekeeping};
 use crate::tasks::spawn;
-
-/// What a connection hears that is one too many.
-const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\nretry-after: 5\r\n\
-    connection: close\r\ncontent-length: 64\r\n\r\n{\"error\":\"Too many connections\",\"code\":\"too_many_connections\"}  ";
+use crate::turned_away::TurnedAway;
 
 /// The daemon did not run.
 #[derive(Debug, Error)]
@@ -107,12 +104,12 @@ impl Server {
         let idleness = daemon.options.idleness;
         let mut reap = interval(Duration::from_millis(idleness.reap_interval_ms.max(1)));
         reap.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut shutdown = pin!(shutdown);
+        let (away, mut shutdown) = (TurnedAway::new(), pin!(shutdown));
         loop {
             tokio::select! {
                 () = &mut shutdown => break,
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => admit(&daemon, &permits, stream),
+                    Ok((stream, _)) => admit(&daemon, &permits, &away, stream),
                     Err(error) => back_off(&error).await,
                 },
                 _ = retry.tick() => daemon.retry_held(),
@@ -166,12 +163,11 @@ async fn back_off(error: &io::Error) {
 }
 
 /// Gives a connection a task of its own. Nothing of it is waited for here, a handshake neither.
-fn admit(daemon: &Arc<Daemon>, permits: &Arc<Semaphore>, stream: TcpStream) {
+fn admit(daemon: &Arc<Daemon>, permits: &Arc<Semaphore>, away: &TurnedAway, stream: TcpStream) {
     let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
         // Somebody who expects TLS hears nothing that he understands, and that it is over.
         if daemon.options.tls.is_none() {
-            // What does not fit into its buffer at once it does not hear; it is one of too many.
-            let _ = stream.try_write(TOO_MANY);
+            away.tell(stream);
         }
         return;
     };
@@ -179,17 +175,4 @@ fn admit(daemon: &Arc<Daemon>, permits: &Arc<Semaphore>, stream: TcpStream) {
     spawn(async move {
         connection::serve(daemon, stream, Place::new(permit)).await;
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_answer_to_one_connection_too_many_has_the_length_it_says() {
-        let text = std::str::from_utf8(TOO_MANY).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
-        assert!(serde_json::from_str::<serde_json::Value>(body).is_ok());
-    }
 }

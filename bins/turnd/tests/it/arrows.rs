@@ -66,6 +66,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         ],
         &[
             "bytes",
+            "cc",
             "clap",
             "clap_complete",
             "clap_mangen",
@@ -74,6 +75,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
             "hyper",
             "hyper-util",
             "percent-encoding",
+            "rustix",
             "rustls-native-certs",
             "serde_json",
             "shlex",

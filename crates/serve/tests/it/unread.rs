@@ -34,6 +34,20 @@ async fn ask(daemon: &Daemon, line: &str, headers: &str) -> io::Result<String> {
 }
 
 #[tokio::test]
+async fn whoever_is_one_connection_too_many_may_send_all_of_its_request_and_has_its_answer_then() {
+    let daemon = Daemon::with(|options| options.limits.max_connections = 1).await;
+    let mut only = daemon.the_only_connection().await;
+    only.ask("GET /health", &[], b"").await;
+    assert_eq!(only.answer().await.status, 200);
+    for round in 0..ROUNDS {
+        let asking = ask(&daemon, "POST /session", "content-type: application/json\r\n");
+        let answer = timeout(PATIENCE, asking).await.expect("the connection is not closed");
+        let answer = answer.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("too_many_connections"), "{round}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn whoever_sends_a_body_that_nobody_reads_may_send_all_of_it_and_has_its_answer_then() {
     let daemon = Daemon::start().await;
     for (line, headers, status) in [

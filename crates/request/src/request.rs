@@ -111,7 +111,7 @@ pub struct Request {
     pub ended_at: Option<u64>,
     /// The agent's word.
     pub stop_reason: Option<String>,
-    /// The answer; only with `completed`.
+    /// The answer; only with `completed`. The store reads a request without it, as its event has it.
     pub final_message: Option<String>,
     /// Bytes of the whole answer.
     pub final_bytes: Option<u64>,

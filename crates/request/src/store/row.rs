@@ -29,9 +29,10 @@ const COLUMNS: &str = "request_id, owner, input_hash, hash_version, session_id, 
     baseline_turn, armed_event_id, armed_tail, user_record_id, evidence, created_at, admitted_at, dispatched_at, \
     submitted_at, bound_at, ended_at, stop_reason, final_message, final_bytes, final_sha256, final_truncated, terminal_seq";
 
-/// A select of whole rows with what follows `FROM request`.
+/// A select of rows with what follows `FROM request`. They come without their final messages: no receipt has one, and a page of the list
+/// would else hold a thousand of them. Whoever wants one reads the event.
 pub(super) fn select(rest: &str) -> String {
-    format!("SELECT {COLUMNS} FROM request {rest}")
+    format!("SELECT {} FROM request {rest}", COLUMNS.replacen("final_message", "NULL AS final_message", 1))
 }
 
 /// A select of whole rows beside the events that ended them; of an event without its row all columns of that are null.
@@ -44,7 +45,7 @@ pub(super) fn with_event(rest: &str) -> String {
     )
 }
 
-/// The request with an id.
+/// The request with an id, without its final message.
 ///
 /// # Errors
 /// See [`StoreError`].

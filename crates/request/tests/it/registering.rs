@@ -30,7 +30,7 @@ fn scenario_03_the_same_again_after_the_end_has_the_final_message() {
     world.complete("x");
     let Registered::Known(request) = world.register("x").unwrap() else { panic!() };
     assert_eq!(request.state, State::Completed);
-    assert_eq!(request.final_message.as_deref(), Some("answer of x"));
+    assert_eq!(world.get("x").final_message.as_deref(), Some("answer of x"));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn what_ends_has_one_event_with_the_next_number() {
     let numbers: Vec<u64> = ["a", "b", "c"].iter().map(|name| world.complete(name).seq).collect();
     assert_eq!(numbers, [1, 2, 3]);
     let again = world.apply("b", settled("another answer")).unwrap();
-    assert_eq!((again.event, again.request.final_message.as_deref()), (None, Some("answer of b")));
+    assert_eq!((again.event, world.get("b").final_message.as_deref()), (None, Some("answer of b")));
     assert_eq!(world.store().late(&id("b")).unwrap().len(), 1);
     assert_eq!(world.events().len(), 3);
     world.assert_sound();

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-use turnd_request::store::{Filter, List, Page, PageError, Registered, StoreError};
+use turnd_request::store::{Entry, Filter, List, Page, PageError, Registered, StoreError};
 use turnd_request::{Cursor, NotThere, Position, Registration, State, TerminalEvent};
 
 use crate::world::{World, asked, id, settled, wait};
@@ -254,6 +254,26 @@ fn the_newest_ends_are_those_since_a_time_and_no_more_than_are_asked_for() {
         [names(0, 9), names(6_000, 9), names(6_001, 9), names(0, 2), names(8_001, 9)],
         ["dba", "db", "d", "db", ""]
     );
+}
+
+/// A page of a thousand requests would else hold a thousand answers.
+#[test]
+fn a_request_is_read_without_its_answer_which_its_event_has() {
+    let world = World::new();
+    let event = world.complete("x");
+    assert!(event.payload.contains("answer of x"));
+    let Some(Entry::Request(one)) = world.store().get(&id("x")).unwrap() else { panic!() };
+    let Registered::Known(again) = world.register("x").unwrap() else { panic!() };
+    let late = world.apply("x", settled("another answer")).unwrap().request;
+    let listed = world.store().list(&List { limit: 9, ..List::default() }).unwrap().requests;
+    let ended = world.store().ended_since(0, 9).unwrap();
+    for request in [*one, *again, late].iter().chain(&listed).chain(&ended) {
+        let told = (request.state, &request.final_message, request.final_bytes);
+        assert_eq!(told, (State::Completed, &None, Some("answer of x".len() as u64)));
+        assert!(request.final_sha256.is_some());
+    }
+    assert_eq!((listed.len(), ended.len()), (1, 1));
+    world.assert_sound();
 }
 
 #[test]

@@ -114,12 +114,16 @@ impl World {
         wait(|reply| self.store().consumer(ack, self.now, reply))
     }
 
-    /// The request under a name, whole.
+    /// The request under a name, with the text of its event.
     pub(crate) fn get(&self, name: &str) -> Request {
-        match self.store().get(&id(name)).unwrap() {
+        let mut request = match self.store().get(&id(name)).unwrap() {
             Some(Entry::Request(request)) => *request,
             other => panic!("{name}: {other:?}"),
-        }
+        };
+        let event = self.store().event_of(&id(name)).unwrap();
+        let body = event.map(|event| serde_json::from_str::<serde_json::Value>(&event.payload).unwrap());
+        request.final_message = body.and_then(|body| body["final_message"].as_str().map(str::to_owned));
+        request
     }
 
     /// Every event that is kept, in order.

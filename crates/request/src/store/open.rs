@@ -108,6 +108,10 @@ pub(super) fn open(
     }
     fail_points.reach(When::At, "open")?;
     if !place.file().exists() {
+        if place.has_traces().map_err(io)? {
+            let what = "the file is gone, and what lies beside it says that there was one".to_owned();
+            return Err(put_aside(place, what, now_ms)?);
+        }
         schema::finish(place, schema::draft(place, &Beginning::fresh(now_ms))?)?;
         schema::publish(place)?;
     }
@@ -143,10 +147,17 @@ pub(super) fn open(
 /// # Errors
 /// [`OpenError::Corrupt`] then, and whatever keeps it from being looked at.
 fn believe(place: &Place, busy_ms: u64, now_ms: u64) -> Result<(), OpenError> {
-    let Some(what) = examine(place, busy_ms)? else { return Ok(()) };
+    match examine(place, busy_ms)? {
+        Some(what) => Err(put_aside(place, what, now_ms)?),
+        None => Ok(()),
+    }
+}
+
+/// Keeps what is not sound where no start takes it for a store, or for none.
+fn put_aside(place: &Place, what: String, now_ms: u64) -> Result<OpenError, StoreError> {
     let aside = place.set_aside(now_ms).map_err(io)?;
     tracing::error!(%what, aside = %aside.display(), "the request store is corrupt; its files are put aside");
-    Err(OpenError::Corrupt { aside, what })
+    Ok(OpenError::Corrupt { aside, what })
 }
 
 /// What is wrong with the file, if anything. Changes no byte of it.

@@ -35,6 +35,22 @@ impl Place {
         self.folder.join("requests.db.new")
     }
 
+    /// Whether there was a database here that is not there any more: its log, the note of how far it got, or outcomes that it did not take
+    /// are. An empty store in its place would take each id again that the lost one knew.
+    ///
+    /// # Errors
+    /// When that cannot be looked at.
+    pub(super) fn has_traces(&self) -> io::Result<bool> {
+        for path in [self.folder.join(TRIO[1]), self.watermark(), self.lines()] {
+            match std::fs::metadata(path) {
+                Ok(trace) if trace.len() > 0 => return Ok(true),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(false)
+    }
+
     /// Bytes kept so that outcomes fit on a full disk.
     pub(super) fn ballast(&self) -> PathBuf {
         self.folder.join("ballast")

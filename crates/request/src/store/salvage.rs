@@ -135,6 +135,8 @@ fn is_whole(conn: &Connection, noted: &Levels) -> bool {
 /// None when the disk does not give the files: that is a damage, and what else goes wrong is not.
 fn copy_files(files: &Path, copy: &Path) -> Result<Option<PathBuf>, StoreError> {
     std::fs::create_dir_all(copy).map_err(io)?;
+    // One that is gone may be in its log, which is not looked at without a file.
+    create(&copy.join(super::place::TRIO[0])).and_then(|file| file.set_len(0)).map_err(io)?;
     for name in super::place::TRIO {
         // The index is made anew from the log.
         if !name.ends_with("-shm") && files.join(name).exists() {

@@ -264,3 +264,37 @@ fn scenario_86_of_a_version_that_nobody_knows_no_byte_is_touched_by_anything() {
     }
     assert!(asked(OLD_ID).request_id.born_ms() < asked(NEW_ID).request_id.born_ms());
 }
+
+#[test]
+fn scenario_83_a_file_that_is_gone_or_empty_is_not_made_anew_and_its_loss_is_said() {
+    for (has_file, has_log) in [(false, true), (true, true), (false, false), (true, false)] {
+        let (mut world, files) = killed(3);
+        put_back(&files);
+        std::fs::write(&files[0].0, []).unwrap();
+        for (path, is_left) in [(&files[0].0, has_file), (&files[1].0, has_log)] {
+            if !is_left {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+        for start in 0..2 {
+            assert!(matches!(world.try_open(), Err(OpenError::Corrupt { .. })), "{has_file} {has_log} {start}");
+        }
+        let rescue = recover(&world.folder(), 0, world.now).unwrap();
+        assert!(rescue.is_damaged && rescue.is_number_known, "{has_file} {has_log}: {rescue:?}");
+        assert_eq!(rescue.files.join("requests.db-wal").exists(), has_log, "the evidence is kept");
+        world.open();
+        assert_eq!(world.register(OLD_ID).unwrap(), Registered::Expired, "it may have been asked before");
+        assert_eq!(world.complete("next").seq, rescue.head + 1, "{has_file} {has_log}");
+        world.assert_sound();
+    }
+}
+
+#[test]
+fn scenario_83_each_thing_that_lies_beside_a_file_says_that_there_was_one() {
+    for name in ["requests.db-wal", "requests.watermark", "outcomes.jsonl"] {
+        let mut world = World::closed();
+        std::fs::create_dir_all(world.folder()).unwrap();
+        std::fs::write(world.folder().join(name), "of a store").unwrap();
+        assert!(matches!(world.try_open(), Err(OpenError::Corrupt { .. })), "{name}");
+    }
+}

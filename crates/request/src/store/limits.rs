@@ -32,6 +32,11 @@ pub const BALLAST_BYTES: u64 = 8 * 1024 * 1024;
 /// Numbers that may be given before the bound beside the file is raised, which costs a flush: one in a thousand ends pays for it, and no
 /// more are passed over when a recovery has nothing but the bound to go by.
 pub(super) const NUMBERS_STEP: u64 = 1_000;
+/// How long nobody has asked the writer for anything when it flushes what it noted beside the file: behind the commits of one request's
+/// beginning, so that a flush for the note comes once for all of them, and in nobody's way.
+pub(super) const NOTE_PAUSE: Duration = Duration::from_millis(250);
+/// Commits after which it is flushed although it is asked all the time: less than half a hundredth of their own flushes.
+pub(super) const NOTES_UNFLUSHED_MAX: u64 = 256;
 /// Events of a page, at most (return requests, section 2.13).
 pub const PAGE_EVENTS_MAX: usize = 1_000;
 /// Bytes of a page after which no further event is put into it.

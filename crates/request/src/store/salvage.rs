@@ -92,8 +92,14 @@ fn as_it_is(file: Option<PathBuf>, noted: &Levels) -> (Found, bool) {
         Some(Ok(conn)) => {
             let version = schema::version(&conn).ok().filter(|version| is_known(*version).is_ok());
             let known = version.and_then(|version| Layout::known(version).ok());
-            is_as_made = known.is_some_and(|known| Layout::of(&conn).is_ok_and(|found| known.contains(&found)));
-            read_all(&conn, noted, &mut found);
+            match Layout::of(&conn) {
+                Ok(layout) => {
+                    is_as_made = known.is_some_and(|known| known.contains(&layout));
+                    read_all(&conn, noted, &mut found);
+                }
+                // Where a name is no text the library could not even be asked for it.
+                Err(_) => found.is_damaged = true,
+            }
         }
         Some(Err(error)) => {
             tracing::error!(%error, "the request store cannot be opened");

@@ -1,8 +1,8 @@
 //! How far the store got, on a small file beside it, so that a file that cannot be read, or that has forgotten its newest commits, is not
 //! believed to be the whole of it.
 //!
-//! Two things are noted. *What was done*: after each commit its number and the head, not flushed, so that it costs no more than a copy of
-//! a few bytes. It is never ahead of the file: the commit was flushed before. A file that says less has lost what somebody was told of,
+//! Two things are noted. *What was done*: after each commit its number and the head, which costs no more than a copy of a few bytes: it is
+//! flushed once nobody waits for the writer, or after many of them. It is never ahead of the file: the commit was flushed before. A file that says less has lost what somebody was told of,
 //! whatever SQLite finds in it (a bit of its log that fell over ends the log there). *What may be given*: a bound that no number of the
 //! stream is above, flushed before the first number above the last bound is given. Behind it a recovery goes on when the file itself does
 //! not say how far it got.
@@ -104,6 +104,8 @@ pub(super) struct Watermark {
     file: File,
     level: Level,
     slot: usize,
+    /// Notes since the last flush.
+    unflushed: u64,
     has_failed: bool,
 }
 
@@ -117,7 +119,7 @@ impl Watermark {
         drop(create(path).map_err(failed)?);
         // Not for appending: a slot has its place.
         let file = File::options().write(true).open(path).map_err(failed)?;
-        let mut watermark = Self { file, level: Level::of(meta), slot: 0, has_failed: false };
+        let mut watermark = Self { file, level: Level::of(meta), slot: 0, unflushed: 0, has_failed: false };
         watermark.level.bound = meta.head_seq + NUMBERS_STEP;
         for _ in 0..SLOTS {
             watermark.write().and_then(|()| watermark.file.sync_all()).map_err(failed)?;
@@ -153,11 +155,25 @@ impl Watermark {
     /// Notes a commit, before anybody is told of it. A disk that does not take it leaves the note behind the file, which is as true.
     pub(super) fn note(&mut self, commit_no: u64, newest: Option<u64>) {
         self.level.commit_no = commit_no;
+        self.unflushed += 1;
         self.level.head = newest.map_or(self.level.head, |newest| newest.max(self.level.head));
         if let Err(cause) = self.write()
             && !std::mem::replace(&mut self.has_failed, true)
         {
             tracing::warn!(%cause, "how far the request store got cannot be noted beside it");
+        }
+    }
+
+    /// Notes that a power cut would take back.
+    pub(super) const fn unflushed(&self) -> u64 {
+        self.unflushed
+    }
+
+    /// Makes what is noted durable. A disk that does not take it leaves the note as old as it is.
+    pub(super) fn flush(&mut self) {
+        self.unflushed = 0;
+        if let Err(cause) = self.file.sync_data() {
+            tracing::debug!(%cause, "how far the request store got is not flushed");
         }
     }
 

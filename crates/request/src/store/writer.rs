@@ -17,7 +17,7 @@ use super::batch::{Committed, Item, stored_commit, transact};
 use super::command::{Command, Job, Keep, Turn};
 use super::connection;
 use super::error::StoreError;
-use super::limits::{LOCKED_MS, RETRY_FIRST_MS, RETRY_LAST_MS};
+use super::limits::{LOCKED_MS, NOTE_PAUSE, NOTES_UNFLUSHED_MAX, RETRY_FIRST_MS, RETRY_LAST_MS};
 use super::place::{Place, create, flush_folder};
 use super::queue::{Queue, Taken};
 use super::shared::Shared;
@@ -46,10 +46,18 @@ impl Writer {
     /// Works until the queue is closed and empty. What is held then gets one more try.
     pub(super) fn run(mut self) {
         loop {
-            let pause = (!self.held.is_empty()).then(|| Duration::from_millis(self.retry_ms));
+            let is_idle = self.held.is_empty();
+            let pause = match is_idle {
+                true => (self.watermark.unflushed() > 0).then_some(NOTE_PAUSE),
+                false => Some(Duration::from_millis(self.retry_ms)),
+            };
             match self.queue.take(pause) {
+                Taken::Batch(new) if is_idle && new.is_empty() => self.flush_note(),
                 Taken::Batch(new) => self.work(new.into_iter().map(Item::new).collect()),
                 Taken::Closed => break,
+            }
+            if self.watermark.unflushed() >= NOTES_UNFLUSHED_MAX {
+                self.flush_note();
             }
         }
         self.work(Vec::new());
@@ -58,6 +66,12 @@ impl Writer {
         if self.conn.is_some() && self.shared.trouble().is_none() {
             self.watermark.end();
         }
+    }
+
+    /// After everybody was answered.
+    fn flush_note(&mut self) {
+        let _ = self.fail_points.reach(When::At, "note_flush");
+        self.watermark.flush();
     }
 
     fn work(&mut self, new: Vec<Item>) {

@@ -36,6 +36,12 @@ fn the_part_of_a_child() {
             world.store().prune(everything(), NOON + 1).unwrap();
         }
         "note" => world.note(incarnation("i")).unwrap(),
+        "idle" => {
+            world.note(incarnation("i")).unwrap();
+            // Until the plan kills this process.
+            std::thread::park_timeout(std::time::Duration::from_secs(60));
+        }
+        "busy" => (0..260).for_each(|number| drop(world.new_request(&format!("r{number}")))),
         "fill" => fill(&world, folder),
         other => panic!("{other}"),
     }
@@ -237,6 +243,17 @@ fn killed_around_the_note_of_a_process_it_is_noted_or_not() {
         world.open();
         assert_eq!(world.store().incarnation("i").unwrap().is_some(), is_noted);
     }
+}
+
+#[test]
+fn how_far_it_got_is_flushed_once_nobody_asks_for_anything_and_after_so_many_commits_although_somebody_does() {
+    let mut world = World::closed();
+    killed("idle", &world.folder(), "note_flush=kill@1");
+    world.open();
+    assert!(world.store().incarnation("i").unwrap().is_some(), "its own commit was told before");
+    let mut world = World::closed();
+    killed("busy", &world.folder(), "note_flush=kill@1");
+    assert!(world.open().len() >= 3, "a commit each");
 }
 
 /// Registers until the disk takes nothing more, and leaves the names of what it was told is durable beside the store.

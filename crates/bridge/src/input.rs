@@ -81,7 +81,9 @@ pub(crate) enum Input {
     GraceOver,
     /// The host has had time enough to replace the agent.
     ReplaceOver,
-    /// A closing session has given its running turn time enough to settle.
+    /// The running turn of a daemon that stops has had its time to answer undisturbed.
+    ChanceOver,
+    /// A session that is being closed, or whose daemon stops, has given its running turn time enough to settle.
     SettleOver,
     /// An ending session has given the host time enough to close its stream.
     EndOver,

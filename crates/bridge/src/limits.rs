@@ -83,6 +83,12 @@ pub const SETTLE_GRACE_MS: u64 = 30_000;
 /// than what a caller of a close would wait.
 pub const CLOSE_SETTLE_MS: u64 = 8_000;
 
+/// Milliseconds that a daemon that stops leaves a return request's turn to itself: one that is about to answer completes, while a cut one
+/// could not be told from it.
+pub const SHUTDOWN_ANSWER_MS: u64 = 5_000;
+/// Milliseconds that its agent has behind that to obey the cancel.
+pub const SHUTDOWN_OBEY_MS: u64 = 4_000;
+
 /// Tool calls of one turn that are told apart; an agent that makes more is only told when one begins.
 pub const TURN_CALLS_MAX: usize = 4_096;
 
@@ -103,6 +109,10 @@ const _: () = assert!(EVENT_BYTES_MAX < RING_BYTES_MAX, "every event that is sen
 const _: () =
     assert!(RUN_BYTES_MAX < WINDOW_BYTES_MAX && RUN_BYTES_MAX < JOURNAL_BYTES_MAX, "a text is a part of either");
 const _: () = assert!(SUBSCRIBER_BYTES_MAX < RING_BYTES_MAX, "one reader's arrears are less than the history");
+const _: () = assert!(
+    SHUTDOWN_ANSWER_MS + SHUTDOWN_OBEY_MS < 10_000,
+    "answers have up to 10 s, and what they come to is on disk by then (return requests, section 2.11)"
+);
 const _: () = assert!(PERMISSIONS_OPEN_MAX < WRITER_FRAMES_MAX, "every open permission can be answered at once");
 
 /// The bounds that a flag may change.
@@ -145,9 +155,18 @@ pub struct Timeouts {
     pub end_ms: u64,
     /// What an agent that was told to stop gets before it is replaced.
     pub grace_ms: u64,
+    /// What the running turn of a return request gets to answer undisturbed when the daemon stops.
+    pub answer_ms: u64,
+    /// What it gets behind that to settle after its cancel.
+    pub obey_ms: u64,
 }
 
 impl Timeouts {
+    /// How long a daemon that stops waits for a running turn at most.
+    pub(crate) fn drain_ms(&self) -> u64 {
+        self.answer_ms.saturating_add(self.obey_ms)
+    }
+
     /// For the host's answer to the request to replace the agent: it ends one, starts another, and restores the session.
     pub(crate) fn replace_ms(&self) -> u64 {
         self.end_ms.saturating_add(self.initialize_ms).saturating_add(self.restore_ms)
@@ -159,6 +178,7 @@ impl Default for Timeouts {
     /// needs 2 s, a SIGTERM, 5 s and a SIGKILL to end the most stubborn agent.
     fn default() -> Self {
         let (settle_ms, grace_ms) = (CLOSE_SETTLE_MS, SETTLE_GRACE_MS);
-        Self { initialize_ms: 10_000, restore_ms: 60_000, settle_ms, end_ms: 10_000, grace_ms }
+        let (answer_ms, obey_ms) = (SHUTDOWN_ANSWER_MS, SHUTDOWN_OBEY_MS);
+        Self { initialize_ms: 10_000, restore_ms: 60_000, settle_ms, end_ms: 10_000, grace_ms, answer_ms, obey_ms }
     }
 }

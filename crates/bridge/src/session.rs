@@ -13,6 +13,7 @@
 mod asking;
 mod cancelling;
 mod deadlines;
+mod draining;
 mod ending;
 mod holding;
 mod replacing;
@@ -94,6 +95,8 @@ enum Phase {
     Open,
     /// It was closed; its running turn has until then to settle.
     Closing { settle_until_ms: u64, farewell: News },
+    /// The daemon is stopping; the running turn goes on until the one time, and has until the other to settle.
+    Draining { cancel_at_ms: u64, settle_until_ms: u64 },
     /// The agent was told to end itself, or its host says that it is gone; its stream has until then to end. The farewell is what readers hear after that.
     Ending { until_ms: u64, farewell: Option<News> },
     /// Nothing can happen any more.
@@ -164,6 +167,7 @@ impl Session {
             Input::Replaced(succession) => self.replaced(succession, &mut step),
             Input::GraceOver => self.stop_waiting_for_obedience(&mut step),
             Input::ReplaceOver => self.stop_waiting_for_successor(&mut step),
+            Input::ChanceOver => self.cancel_drained(&mut step),
             Input::SettleOver => self.stop_waiting_for_settle(&mut step),
             Input::EndOver => self.lose_channel(None, &mut step),
         }
@@ -263,7 +267,11 @@ impl Session {
     }
 
     fn settle(&mut self, prompt_id: &PromptId, answer: &Answer, step: &mut Step) {
-        let Some(mut turn) = self.turn.take_if(|turn| turn.entry.prompt_id == *prompt_id) else {
+        let is_held = |turn: &mut Turn| turn.entry.prompt_id == *prompt_id;
+        if self.is_draining() && answer.is_last() && self.turn.as_mut().is_some_and(is_held) {
+            return self.die_with_daemon(step);
+        }
+        let Some(mut turn) = self.turn.take_if(is_held) else {
             self.late_answers += 1;
             return;
         };
@@ -279,11 +287,12 @@ impl Session {
                 witnessing::tell_late(&turn, &outcome, step);
             }
         } else {
-            let may_wait = matches!(self.phase, Phase::Open) && !answer.is_last();
+            let may_wait = matches!(self.phase, Phase::Open | Phase::Draining { .. }) && !answer.is_last();
             self.end_answered(turn, outcome, may_wait, step);
         }
         match self.phase {
             Phase::Closing { .. } => self.tell_to_end(step),
+            Phase::Draining { .. } => self.leave_when_drained(step),
             Phase::Open if answer.is_last() => self.await_loss(step),
             Phase::Open | Phase::Ending { .. } | Phase::Over => self.dispatch_next(step),
         }
@@ -335,7 +344,7 @@ impl Session {
     fn open(&self) -> Result<(), NotOpen> {
         match self.phase {
             Phase::Open => Ok(()),
-            Phase::Closing { .. } | Phase::Ending { .. } => Err(NotOpen::Closing),
+            Phase::Closing { .. } | Phase::Draining { .. } | Phase::Ending { .. } => Err(NotOpen::Closing),
             Phase::Over => Err(NotOpen::Gone),
         }
     }

@@ -15,7 +15,7 @@
 //! 6. [`late`](Witness::late), at most once: the agent has answered a prompt that had ended.
 //!
 //! A session that is being closed, or ends in another way, waits for no witness: what waits at 1 ends without having run, and what waits
-//! at 4 ends with the outcome that is known.
+//! at 4 ends with the outcome that is known. Only where the daemon stops does the prompt that runs go on to 4 and 5 as ever, within a bound.
 
 use std::sync::Arc;
 

@@ -125,11 +125,19 @@ impl Daemon {
         }
     }
 
-    /// Ends every prompt of every workspace as `daemon_shutdown`, and tells hosts and readers.
-    pub(crate) async fn shutdown(&self) {
+    /// Ends every prompt of every workspace as `daemon_shutdown`, and tells hosts and readers. Return requests that run have a while to
+    /// be answered, all of them at once, and none any more as soon as `hurry` resolves.
+    pub(crate) async fn shutdown(&self, hurry: impl Future<Output = ()>) {
         self.returns.drain();
-        for workspace in self.workspaces() {
-            workspace.bridge.shutdown().await;
+        let ended = self.end_sessions();
+        tokio::pin!(ended);
+        tokio::select! {
+            () = &mut ended => {}
+            () = hurry => {
+                // Told twice, sessions wait for no answer.
+                drop(self.end_sessions());
+                ended.await;
+            }
         }
         self.over.send_replace(true);
         self.retry_held();
@@ -137,5 +145,15 @@ impl Daemon {
             webhooks.end().await;
         }
         self.returns.close().await;
+    }
+
+    /// Tells every session to end, and gives what resolves when all have.
+    fn end_sessions(&self) -> impl Future<Output = ()> + use<> {
+        let ending: Vec<_> = self.workspaces().map(|workspace| workspace.bridge.shutdown()).collect();
+        async move {
+            for ended in ending {
+                ended.await;
+            }
+        }
     }
 }

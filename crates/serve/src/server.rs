@@ -94,8 +94,9 @@ impl Server {
     /// Serves until `shutdown` resolves.
     ///
     /// At the end nothing new is accepted, every unfinished prompt ends as `daemon_shutdown` on disk and towards its readers,
-    /// hosts are told, and what is still open gets a bounded time to finish.
-    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+    /// hosts are told, and what is still open gets a bounded time to finish. The turn of a return request has some seconds to be answered
+    /// (return requests, section 2.11), or until `hurry` resolves.
+    pub async fn run(self, shutdown: impl Future<Output = ()>, hurry: impl Future<Output = ()>) {
         let Self { listener, daemon, permits, requests, _stores } = self;
         spawn(Arc::clone(&daemon).take_up_returns(requests));
         spawn(housekeeping::keep(Arc::downgrade(&daemon.returns)));
@@ -117,7 +118,7 @@ impl Server {
             }
         }
         drop(listener);
-        daemon.shutdown().await;
+        daemon.shutdown(hurry).await;
         // Each connection holds its place until it is over.
         let all = permits.acquire_many(u32::try_from(daemon.options.limits.max_connections).unwrap_or(u32::MAX));
         if timeout(Duration::from_millis(DRAIN_MS), all).await.is_err() {

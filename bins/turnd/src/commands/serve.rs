@@ -94,7 +94,9 @@ pub(crate) async fn run(args: ServeArgs) -> Result<(), ServeCommandError> {
         .map_err(|error| ServeCommandError::Io(format!("cannot listen on {}:{}", address.0, address.1), error))?;
     let bound =
         listener.local_addr().map_err(|error| ServeCommandError::Io("cannot read the address".into(), error))?;
-    let ended = ended().map_err(|error| ServeCommandError::Io("cannot watch for signals".into(), error))?;
+    let unwatched = |error| ServeCommandError::Io("cannot watch for signals".into(), error);
+    host::survive_file_limits().map_err(unwatched)?;
+    let (ended, hurried) = (signalled(1).map_err(unwatched)?, signalled(2).map_err(unwatched)?);
     let server = Server::open(listener, options).await.map_err(ServeCommandError::Serve)?;
     let unsaid = |error| ServeCommandError::Io("the daemon does not begin".into(), error);
     if let Some(made) = access.made {
@@ -103,7 +105,7 @@ pub(crate) async fn run(args: ServeArgs) -> Result<(), ServeCommandError> {
     // Said only now: whoever waits for this line may call at once.
     line(format_args!("turnd listens on {scheme}://{bound}")).map_err(unsaid)?;
     tokio::select! {
-        () = server.run(ended) => {}
+        () = server.run(ended, hurried) => {}
         () = renewing => {}
     }
     Ok(())
@@ -229,15 +231,16 @@ fn renewed(tls: Option<Tls>) -> io::Result<impl Future<Output = ()> + Send + 'st
     })
 }
 
-/// Resolves when the process is asked to end.
-fn ended() -> io::Result<impl Future<Output = ()> + Send + 'static> {
-    host::survive_file_limits()?;
+/// Resolves when the process was asked to end so many times.
+fn signalled(times: usize) -> io::Result<impl Future<Output = ()> + Send + 'static> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+        for _ in 0..times {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
         }
     })
 }

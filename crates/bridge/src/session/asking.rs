@@ -26,6 +26,7 @@ impl Session {
             }
             return;
         }
+        self.cancel_drained(step);
         let stopping = self.turn.as_ref().is_some_and(|turn| turn.over || turn.cancelled_at_ms.is_some());
         if stopping || self.is_replacing() || self.open().is_err() || !self.permissions.has_room() {
             return step.tell(Tell::Ruling(Ruling::cancelled(ask.agent_request)));

@@ -136,12 +136,13 @@ impl Session {
             step.publish(Some(prompt_id.clone()), originator.clone(), cancelled(true));
         }
         self.end_turn(turn, Outcome::flushed(origin, input_written), step);
-        if origin == FlushOrigin::DaemonShutdown && turn.cancelled_at_ms.is_none() {
+        let is_news = turn.cancelled_at_ms.is_none() || turn.stopped_by == Some(FlushOrigin::DaemonShutdown);
+        if origin == FlushOrigin::DaemonShutdown && is_news {
             step.publish(Some(prompt_id), originator, cancelled(false));
         }
     }
 
-    fn flush_queue(&mut self, origin: FlushOrigin, step: &mut Step) {
+    pub(super) fn flush_queue(&mut self, origin: FlushOrigin, step: &mut Step) {
         self.promote(step);
         while let Some(entry) = self.queue.pop() {
             self.end(&entry, None, Outcome::flushed(origin, InputWritten::No), step);
@@ -171,11 +172,15 @@ impl Session {
         }
     }
 
-    /// The closing session's turn did not settle in time.
+    /// The turn did not settle in time.
     pub(super) fn stop_waiting_for_settle(&mut self, step: &mut Step) {
-        if matches!(self.phase, Phase::Closing { .. }) {
-            self.flush(FlushOrigin::SessionClosed, None, step);
-            self.tell_to_end(step);
+        match self.phase {
+            Phase::Closing { .. } => {
+                self.flush(FlushOrigin::SessionClosed, None, step);
+                self.tell_to_end(step);
+            }
+            Phase::Draining { .. } => self.die_with_daemon(step),
+            Phase::Open | Phase::Ending { .. } | Phase::Over => {}
         }
     }
 
@@ -192,21 +197,15 @@ impl Session {
         match self.phase {
             Phase::Over => step.reply(Reply::NotOpen(NotOpen::Gone)),
             Phase::Ending { .. } => step.reply(Reply::Done),
-            Phase::Open | Phase::Closing { .. } => {
+            Phase::Open | Phase::Closing { .. } | Phase::Draining { .. } => {
                 step.reply(Reply::Done);
                 self.die(FlushOrigin::SessionKilled, "killed", step);
             }
         }
     }
 
-    pub(super) fn shut_down(&mut self, step: &mut Step) {
-        if matches!(self.phase, Phase::Open | Phase::Closing { .. }) {
-            self.die(FlushOrigin::DaemonShutdown, "daemon_shutdown", step);
-        }
-    }
-
     /// Ends all prompts and streams at once; only the agent has yet to go.
-    fn die(&mut self, origin: FlushOrigin, reason: &'static str, step: &mut Step) {
+    pub(super) fn die(&mut self, origin: FlushOrigin, reason: &'static str, step: &mut Step) {
         self.refuse_permissions(|_| true, Reason::Flushed(origin), step);
         self.flush(origin, None, step);
         step.publish(None, None, News::SessionDied { reason, exit: None });
@@ -230,14 +229,16 @@ impl Session {
 
     /// The agent's stream has ended, whoever wanted it.
     pub(super) fn lose_channel(&mut self, exit: Option<Exit>, step: &mut Step) {
+        let origin = if self.is_draining() { FlushOrigin::DaemonShutdown } else { FlushOrigin::ChannelClosed };
         let farewell = match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => return,
+            Phase::Draining { .. } => Some(News::SessionDied { reason: "daemon_shutdown", exit: None }),
             Phase::Open | Phase::Ending { farewell: Some(News::SessionDied { .. }), .. } => Some(died(exit)),
             Phase::Closing { farewell, .. } => Some(farewell),
             Phase::Ending { farewell, .. } => farewell,
         };
-        self.refuse_permissions(|_| true, Reason::Flushed(FlushOrigin::ChannelClosed), step);
-        self.flush(FlushOrigin::ChannelClosed, exit, step);
+        self.refuse_permissions(|_| true, Reason::Flushed(origin), step);
+        self.flush(origin, exit, step);
         // No agent holds it any more: who waits for the session to be idle would wait for ever.
         self.turn = None;
         if let Some(farewell) = farewell {

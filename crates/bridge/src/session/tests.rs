@@ -1,5 +1,6 @@
 //! The session machine, played by scripts.
 
+mod draining;
 mod holding;
 mod notation;
 mod oracle;

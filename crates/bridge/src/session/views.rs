@@ -18,6 +18,11 @@ impl Session {
                 own.chain(self.next_replacement()).min_by_key(|(at_ms, _)| *at_ms)
             }
             Phase::Closing { settle_until_ms, .. } => Some((*settle_until_ms, Input::SettleOver)),
+            Phase::Draining { settle_until_ms, .. } => {
+                let chance = self.drain_cancel_ms().map(|at_ms| (at_ms, Input::ChanceOver));
+                let own = chance.into_iter().chain(self.pause_end());
+                own.chain([(*settle_until_ms, Input::SettleOver)]).min_by_key(|(at_ms, _)| *at_ms)
+            }
             Phase::Ending { until_ms, .. } => Some((*until_ms, Input::EndOver)),
             Phase::Over => None,
         }

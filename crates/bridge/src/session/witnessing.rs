@@ -9,7 +9,7 @@
 //! one is behind whatever else may make an agent speak: the opening of its session, another process in its place, and a change of what it
 //! remembers.
 //!
-//! A session that is not open waits for no witness, and for no pause.
+//! A session that is not open waits for no witness, and for no pause; but see `draining.rs`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -126,7 +126,8 @@ impl Session {
 
     /// What waited for the end of the pause goes on.
     pub(super) fn end_pause(&mut self, step: &mut Step) {
-        if !self.witnessing.pause_ms.contains(&step.at_ms) && matches!(self.phase, Phase::Open) {
+        if !self.witnessing.pause_ms.contains(&step.at_ms) && matches!(self.phase, Phase::Open | Phase::Draining { .. })
+        {
             self.tell_settling(step);
             self.dispatch_next(step);
         }
@@ -228,6 +229,7 @@ impl Session {
             self.active_at_ms = step.at_ms;
             self.conclude(&turn, outcome, step);
             self.dispatch_next(step);
+            self.leave_when_drained(step);
         }
     }
 

@@ -67,16 +67,20 @@ impl Bridge {
         self.sessions().into_iter().find(knows)
     }
 
-    /// Ends every prompt as `daemon_shutdown`, tells everybody, and resolves when the agents' streams have ended or the time
-    /// for that is over. No session can be opened afterwards.
-    pub async fn shutdown(&self) {
+    /// Ends every prompt as `daemon_shutdown`, tells everybody, and gives what resolves when the agents' streams have ended or the time
+    /// for that is over. No session can be opened afterwards. A witnessed prompt that runs may still be answered, for
+    /// [`SHUTDOWN_ANSWER_MS`](crate::limits::SHUTDOWN_ANSWER_MS) and [`SHUTDOWN_OBEY_MS`](crate::limits::SHUTDOWN_OBEY_MS); asked for a
+    /// second time, that ends at once too.
+    pub fn shutdown(&self) -> impl Future<Output = ()> + Send + use<> {
         self.registry.places.lock().stopping = true;
         let sessions = self.sessions();
         for session in &sessions {
             session.live.step(|_| Input::Shutdown);
         }
-        for session in sessions {
-            session.live.ended().await;
+        async move {
+            for session in sessions {
+                session.live.ended().await;
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The requests whose prompts are on their way in this life of the daemon: what is known of each beside its row, and who waits for it.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bridge::Session;
@@ -33,6 +34,7 @@ pub(crate) struct Entry {
     /// Of all texts of the prompt, one behind the other.
     texts: [u8; 32],
     standing: watch::Sender<Standing>,
+    is_prompt_over: AtomicBool,
     live: Mutex<Live>,
 }
 
@@ -104,6 +106,7 @@ impl Entry {
             rewinds,
             texts,
             standing: watch::Sender::new(Standing { state: request.state, phase: request.phase, refused: None }),
+            is_prompt_over: AtomicBool::new(false),
             live: Mutex::default(),
         }
     }
@@ -116,6 +119,16 @@ impl Entry {
     /// Follows how it stands.
     pub(crate) fn follow(&self) -> watch::Receiver<Standing> {
         self.standing.subscribe()
+    }
+
+    /// Notes that its prompt has ended, though the store may not know how.
+    pub(crate) fn note_prompt_over(&self) {
+        self.is_prompt_over.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether its prompt has ended.
+    pub(crate) fn is_prompt_over(&self) -> bool {
+        self.is_prompt_over.load(Ordering::SeqCst)
     }
 
     /// Notes what the store has said, and tells whoever waits. Behind the end there is nothing more to say.

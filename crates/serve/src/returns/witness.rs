@@ -78,6 +78,7 @@ impl Witness for Eyewitness {
 
     fn ended(&self, session: &str, prompt: &str, ending: Ended<'_>) {
         let Some(entry) = self.0.tracked.of_prompt(prompt) else { return };
+        entry.note_prompt_over();
         let (terminal, input_written, text) = (ending.terminal, ending.input_written, ending.text);
         let Ended { strayed, heard, stopped_by, incarnation, .. } = ending;
         let settling = Settling { terminal, input_written, text, strayed, heard, stopped_by, incarnation };

@@ -71,7 +71,7 @@ impl Daemon {
         let (done, ended) = oneshot::channel();
         let server = Server::with_hosts(listener, options, Arc::new(hosts.clone())).await.unwrap();
         spawn(async move {
-            server.run(async { drop(ending.await) }).await;
+            server.run(async { drop(ending.await) }, std::future::pending()).await;
             let _ = done.send(());
         });
         let daemon = Self { address, hosts, store, end: Some(end), ended: Some(ended) };

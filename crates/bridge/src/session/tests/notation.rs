@@ -54,8 +54,15 @@ use crate::{
     Resolution, Terminal, Vote, VoteOutcome, Voter,
 };
 
-pub(super) const TIMEOUTS: Timeouts =
-    Timeouts { initialize_ms: 0, restore_ms: 0, settle_ms: 1_000, end_ms: 500, grace_ms: 30_000 };
+pub(super) const TIMEOUTS: Timeouts = Timeouts {
+    initialize_ms: 0,
+    restore_ms: 0,
+    settle_ms: 1_000,
+    end_ms: 500,
+    grace_ms: 30_000,
+    answer_ms: 600,
+    obey_ms: 300,
+};
 
 /// A session at play, and the time there.
 pub(super) struct Play {

@@ -57,6 +57,8 @@ pub(super) struct Model {
     late: BTreeSet<String>,
     /// A close, a kill, a loss or a shutdown has happened.
     ending: bool,
+    /// A shutdown has found a witnessed prompt at the agent, whose answer counts.
+    draining: bool,
     streams_ended: bool,
     pub(super) forgotten: bool,
     /// No later line of the ledger may be older than this: the last one's time, or just behind the last dispatch.
@@ -104,6 +106,10 @@ impl Model {
         self.shut &= self.held_still;
         if statement == "rewound" && self.held_still {
             self.taken_back.extend(self.recorded.keys().cloned());
+        }
+        if statement == "shutdown" {
+            let unsettled = |held: &String| self.witnessed.contains(held) && !self.recorded.contains_key(held);
+            self.draining = self.held.as_ref().is_some_and(unsettled);
         }
         self.ending |= ["close", "kill", "shutdown", "lost", "exited"].contains(&statement);
     }
@@ -261,7 +267,8 @@ impl Model {
                 assert!(self.let_go.contains(&id) && !is_over, "{id} does not run");
             }
             Word::Settling(told) => {
-                assert!(self.let_go.contains(&id) && !is_over && self.settling.is_none() && !self.ending);
+                assert!(self.let_go.contains(&id) && !is_over && self.settling.is_none());
+                assert!(!self.ending || self.draining, "{id} is waited for at the end");
                 self.settling = Some((id, told.terminal.clone()));
             }
             Word::Ended { told, .. } => {

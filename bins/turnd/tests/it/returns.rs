@@ -3,6 +3,7 @@
 
 mod correlation;
 mod crashes;
+mod draining;
 mod idempotency;
 mod interrupting;
 mod kill_points;

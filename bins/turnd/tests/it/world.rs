@@ -271,6 +271,17 @@ impl World {
         self.connection = Connection::open(self.daemon.address);
     }
 
+    /// Does something again and again until the daemon has ended. Nobody else is given its pid before that was seen here.
+    pub(crate) fn until_ended_by(&mut self, urge: impl Fn()) {
+        until("the daemon has ended", || {
+            let ended = self.daemon.child.try_wait().unwrap().map(|_| ());
+            if ended.is_none() {
+                urge();
+            }
+            ended
+        });
+    }
+
     /// Waits until the daemon has ended, and starts another one on the same store.
     pub(crate) fn until_killed(&mut self) {
         until("the daemon has ended", || self.daemon.child.try_wait().unwrap().map(|_| ()));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp::compose;
-use bridge::limits::OPENING_WORDS_MS;
+use bridge::limits::{OPENING_WORDS_MS, SHUTDOWN_ANSWER_MS, SHUTDOWN_OBEY_MS};
 use bridge::witness::{Baseline, Dispatch, Ended, FinalText, Heard, Process, Settling};
 use bridge::{InputWritten, Prompt, PromptState, Witness};
 use parking_lot::Mutex;
@@ -245,4 +245,54 @@ async fn another_agent_is_another_incarnation_and_a_late_answer_is_told_as_late(
     assert_eq!(told.len(), 3, "{news}");
     let next = record.next_news().await;
     assert!(next.starts_with("next B after turn 1 and event ") && next.ends_with(" by 8"), "{next}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bridge_that_stops_waits_for_the_answer_to_a_witnessed_prompt_and_for_nothing_else() {
+    let (mut world, record) = world().await;
+    world.session.admit(witnessed("A")).unwrap();
+    world.admit("B");
+    world.session.dispatch("A", true);
+    let held = world.agent.hear_prompt().await;
+    world.agent.say(compose::notification("turnd/prompt_written", &json!({"promptId": "A"}))).await;
+    let (bridge, session) = (world.bridge.clone(), world.session.clone());
+    let ((), ()) = tokio::join!(bridge.shutdown(), async {
+        tokio::time::sleep(Duration::from_millis(SHUTDOWN_ANSWER_MS - 1)).await;
+        assert_eq!(world.ledger.lines(), ["A in_flight", "B in_flight", "B error daemon_shutdown"]);
+        record.news();
+        world.agent.text("done").await;
+        world.agent.settle(&held, json!({"stopReason": "end_turn"})).await;
+        assert_eq!(record.next_news().await, r#"heard A"#);
+        assert_eq!(record.next_news().await, r#"settling A end_turn yes "done" by 7"#);
+        session.confirm("A");
+        world.agent.hear_method("turnd/close").await;
+        world.agent.hang_up().await;
+    });
+    assert_eq!(record.news(), r#"ended A end_turn yes "done" by 7"#);
+    assert_eq!(world.ledger.lines()[3], "A completed end_turn");
+    world.expect("pending_prompt_added B; user_message_chunk A A; turn_error B daemon_shutdown").await;
+    world.expect("pending_prompt_completed B completed; agent_message_chunk A done; turn_complete A end_turn").await;
+    world.expect("session_died daemon_shutdown").await;
+    world.expect_end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bridge_that_stops_tells_an_agent_that_does_not_answer_to_cancel_and_waits_no_longer_than_its_bound() {
+    let (mut world, record) = world().await;
+    world.session.admit(witnessed("A")).unwrap();
+    world.session.dispatch("A", true);
+    world.agent.hear_prompt().await;
+    let (bridge, begun) = (world.bridge.clone(), tokio::time::Instant::now());
+    let ((), ()) = tokio::join!(bridge.shutdown(), async {
+        world.agent.hear_method("session/cancel").await;
+        world.agent.hear_method("turnd/close").await;
+        let bound = Duration::from_millis(SHUTDOWN_ANSWER_MS + SHUTDOWN_OBEY_MS);
+        assert_eq!(begun.elapsed(), bound, "of a clock that only moves when everybody waits");
+        world.agent.hang_up().await;
+    });
+    assert!(record.news().ends_with(r#"ended A daemon_shutdown maybe "-" by 7"#));
+    assert_eq!(world.ledger.lines(), ["A in_flight", "A error daemon_shutdown"]);
+    world.expect("user_message_chunk A A; turn_error A daemon_shutdown; prompt_cancelled A").await;
+    world.expect("session_died daemon_shutdown").await;
+    world.expect_end().await;
 }

@@ -21,8 +21,8 @@ fn queue(world: &mut World, session: &str, id: &str) {
 /// Epoch milliseconds at which the host put the end of the only turn on record.
 fn settled_at(world: &World, session: &str) -> u64 {
     let transcript = world.transcript(session);
-    let lines = transcript.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let result = lines.filter(|line| line["subtype"] == "turn_result").last().expect("the turn has a result");
+    let mut lines = transcript.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let result = lines.find(|line| line["subtype"] == "turn_result").unwrap();
     result["systemPayload"]["endedAt"].as_u64().unwrap()
 }
 

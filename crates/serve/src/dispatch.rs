@@ -184,7 +184,7 @@ async fn answered(call: &Call<'_>) -> Result<Reply, Refusal> {
         Route::SubmitReturn => routes::returns::submit(call).await,
         Route::Return => routes::returns::get(call).await,
         Route::Returns => routes::returns::list(call).await,
-        Route::CancelReturn => routes::returns::cancel(call).await,
+        Route::CancelReturn => routes::returns::cancel::post(call).await,
         Route::ReturnEvents => routes::returns::events::get(call).await,
         Route::ReturnStream => routes::returns::events::head(call).await,
         Route::ReturnConsumer => routes::returns::events::consumer(call).await,

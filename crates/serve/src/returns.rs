@@ -9,6 +9,7 @@ mod callers;
 mod deadline;
 mod evidence;
 mod final_text;
+mod following;
 mod host_word;
 pub(crate) mod housekeeping;
 mod incarnation;

@@ -13,7 +13,8 @@ use transcript::{LockError, Owner, SessionLock};
 
 use crate::clock::now_ms;
 use crate::limits::{AFTERWARDS_LOOK_MS, AFTERWARDS_TURNS_MAX};
-use crate::returns::{Returns, asked, evidence, recovery};
+use crate::refusal::Refusal;
+use crate::returns::{Returns, asked, evidence, recovery, refusal};
 use crate::tasks::blocking;
 use crate::workspace::Workspace;
 
@@ -28,11 +29,12 @@ impl Returns {
     ) {
         match decided.state {
             State::TimedOut if decided.registration.options.cancel_on_timeout => {
-                self.recovering.want_interrupt(decided.id());
+                // Nobody waits to hear whether there is a place; the log says so.
+                self.recovering.following.want_stop(decided.id());
             }
             State::Cancelled | State::TimedOut => {}
             _ => {
-                self.recovering.take_interrupt(decided.id());
+                self.recovering.following.take_stop(decided.id());
                 return;
             }
         }
@@ -40,14 +42,14 @@ impl Returns {
     }
 
     fn follow_turn(self: &Arc<Self>, workspace: Arc<Workspace>, request: Request, until: Instant) {
-        if !self.recovering.begin_following(request.id()) {
+        if !self.recovering.following.begin(request.id()) {
             return;
         }
         let returns = Arc::clone(self);
         self.spawn(async move {
             let id = request.id().clone();
             returns.see_out(workspace, request, until).await;
-            returns.recovering.end_following(&id);
+            returns.recovering.following.end(&id);
         });
     }
 
@@ -64,21 +66,26 @@ impl Returns {
 
     /// Passes on that the turn of a request that has ended is to stop, if it goes on: to its session, where only this very prompt is meant, or
     /// to the host of an earlier life.
-    pub(crate) async fn interrupt_ended(self: &Arc<Self>, request: &Request) {
+    ///
+    /// # Errors
+    /// 429 `too_many_interrupts` when it goes on and there is no place for one more whose host is to be told.
+    pub(crate) async fn interrupt_ended(self: &Arc<Self>, request: &Request) -> Result<(), Refusal> {
         if !may_go_on(request) {
-            return;
+            return Ok(());
         }
         if let Some(session) = self.session(&request.registration.session_id) {
             // A session that ends takes its turn with it.
             let _ = session.cancel(Some(&request.registration.prompt_id), None);
-            return;
+            return Ok(());
         }
-        let Ok(store) = self.store() else { return };
-        let Some(workspace) = self.workspace_of(store, request).await else { return };
+        let Some(workspace) = self.workspace_of(self.store()?, request).await else { return Ok(()) };
         if self.is_held(&workspace, request).await {
             wish(&workspace, request).await;
-            self.stop_turn(workspace, request, Instant::now());
+            if !self.stop_turn(workspace, request, Instant::now()) {
+                return Err(refusal::too_many_interrupts(request));
+            }
         }
+        Ok(())
     }
 
     /// Looks, when a life begins, for ends behind which the one before it saw nothing any more: what could not be told to an agent is told, and
@@ -113,10 +120,14 @@ impl Returns {
         }
     }
 
-    fn stop_turn(self: &Arc<Self>, workspace: Arc<Workspace>, request: &Request, begun: Instant) {
-        self.recovering.want_interrupt(request.id());
-        let until = begun + recovery::patience(&workspace);
-        self.follow_turn(workspace, before_end(request), until);
+    /// Has the turn of a request stopped by its host. Whether there is a place for it.
+    fn stop_turn(self: &Arc<Self>, workspace: Arc<Workspace>, request: &Request, begun: Instant) -> bool {
+        let has_place = self.recovering.following.want_stop(request.id());
+        if has_place {
+            let until = begun + recovery::patience(&workspace);
+            self.follow_turn(workspace, before_end(request), until);
+        }
+        has_place
     }
 
     /// Whether somebody has the session of a request whose turn is not known to be over.
@@ -147,7 +158,7 @@ impl Returns {
             // the session by now does nothing when it is asked.
             if evidence::is_open(&found.transcript)
                 && let Some(owner) = owner
-                && self.recovering.take_interrupt(request.id())
+                && self.recovering.following.take_stop(request.id())
             {
                 let transcript = workspace.layout.transcript(&request.registration.session_id);
                 workspace.hosts.interrupt(&transcript, &owner).await;
@@ -225,3 +236,6 @@ async fn wish(workspace: &Arc<Workspace>, request: &Request) {
     // A wish that is not on record stops no cancel.
     let _ = wished.await;
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,8 +2,8 @@
 //! 2.7). A host that outlived its daemon lets its turn settle and records it (design, section 7): it is waited for by the session's lock,
 //! and no transcript is taken for final before that is free.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use request::recovery::{
@@ -16,9 +16,9 @@ use tokio::time::{Instant, sleep, timeout};
 use transcript::{LockError, SessionLock};
 
 use crate::clock::now_ms;
-use crate::limits::{AFTERWARDS_TURNS_MAX, DEADLINE_GRACE_MS, RECOVERY_LOOK_MS, RECOVERY_WAIT_MS};
+use crate::limits::{DEADLINE_GRACE_MS, RECOVERY_LOOK_MS, RECOVERY_WAIT_MS};
+use crate::returns::following::Following;
 use crate::returns::{Returns, asked, evidence};
-use crate::sync::lock;
 use crate::tasks::blocking;
 use crate::workspace::Workspace;
 
@@ -29,10 +29,8 @@ const LOST: &str = "daemon_lost";
 #[derive(Default)]
 pub(crate) struct Recovering {
     open: watch::Sender<Option<HashMap<RequestId, String>>>,
-    /// Those whose turns are to stop too.
-    interrupts: Mutex<HashSet<RequestId>>,
-    /// Those whose turns are followed behind their end.
-    followed: Mutex<HashSet<RequestId>>,
+    /// The turns of those that are decided while their hosts are at them.
+    pub(super) following: Following,
 }
 
 impl Recovering {
@@ -45,37 +43,6 @@ impl Recovering {
     /// Waits until it is known what had not ended.
     pub(super) async fn begun(&self) {
         self.wait_for(|_| true).await;
-    }
-
-    /// Whether the turn of a request is to stop; said once of each wish.
-    pub(super) fn take_interrupt(&self, request_id: &RequestId) -> bool {
-        lock(&self.interrupts).remove(request_id)
-    }
-
-    /// Notes that the turn of a request is to stop.
-    pub(super) fn want_interrupt(&self, request_id: &RequestId) {
-        lock(&self.interrupts).insert(request_id.clone());
-    }
-
-    /// Takes a request for one whose turn is followed, unless it is one already, or there are enough.
-    pub(super) fn begin_following(&self, request_id: &RequestId) -> bool {
-        let mut followed = lock(&self.followed);
-        if followed.contains(request_id) {
-            return false;
-        }
-        if followed.len() >= AFTERWARDS_TURNS_MAX as usize {
-            drop(followed);
-            tracing::warn!(request = %request_id, "too many turns are followed behind the ends of their requests already");
-            self.take_interrupt(request_id);
-            return false;
-        }
-        followed.insert(request_id.clone())
-    }
-
-    /// Nobody follows the turn of a request any more.
-    pub(super) fn end_following(&self, request_id: &RequestId) {
-        lock(&self.followed).remove(request_id);
-        self.take_interrupt(request_id);
     }
 
     fn done(&self, request_id: &RequestId) {
@@ -104,11 +71,10 @@ impl Recovering {
 }
 
 impl Returns {
-    /// Notes that the caller of a request, which waits for its recovery, wants its turn to stop with it.
-    pub(crate) fn want_interrupt(&self, request_id: &RequestId) {
-        if self.is_recovering(request_id) {
-            self.recovering.want_interrupt(request_id);
-        }
+    /// Notes that the caller of a request, which waits for its recovery, wants its turn to stop with it. Whether that can be passed on; of
+    /// any other request nothing is noted.
+    pub(crate) fn want_interrupt(&self, request_id: &RequestId) -> bool {
+        !self.is_recovering(request_id) || self.recovering.following.want_stop(request_id)
     }
 
     /// Whether a request waits for its recovery.
@@ -175,6 +141,7 @@ impl Returns {
         }
         let found = Found { stage, ledger: LedgerFound::Open, transcript: TranscriptFound::NotYet };
         self.decide(store, &request, &found).await;
+        self.recovering.following.take_stop(request.id());
         None
     }
 
@@ -182,6 +149,7 @@ impl Returns {
         for request in requests {
             let Some(workspace) = self.workspace_of(&store, &request).await else {
                 self.decide(&store, &request, &nothing(Loss::Missing)).await;
+                self.recovering.following.take_stop(request.id());
                 continue;
             };
             let until = begun + patience(&workspace);
@@ -192,7 +160,7 @@ impl Returns {
             {
                 self.follow_up(workspace, request, &decided, until);
             } else {
-                self.recovering.take_interrupt(request.id());
+                self.recovering.following.take_stop(request.id());
             }
         }
     }

@@ -6,6 +6,7 @@ use hyper::{Method, StatusCode};
 use request::store::{OpenError, StoreError};
 use request::{InputWritten, Request};
 
+use crate::limits::AFTERWARDS_TURNS_MAX;
 use crate::refusal::Refusal;
 use crate::returns::opening::is_passing;
 
@@ -107,6 +108,15 @@ pub(crate) fn too_many(scope: &'static str, limit: usize) -> Refusal {
     let message = format!("Too many return requests of this {scope} have not ended (limit {limit})");
     let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", message);
     unsent(refusal.with("scope", scope).with("limit", limit).retry_later())
+}
+
+/// 429: the request has ended, and nothing tells its agent to stop. What is known of it is beside it.
+pub(crate) fn too_many_interrupts(request: &Request) -> Refusal {
+    let message =
+        "The request has ended, but so many turns are followed behind their ends that its own is not told to stop";
+    let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_interrupts", message);
+    let refusal = refusal.with("request_id", request.id().as_str()).with("state", request.state.as_str());
+    refusal.with("limit", AFTERWARDS_TURNS_MAX).retry_later()
 }
 
 /// 503: the daemon is stopping.

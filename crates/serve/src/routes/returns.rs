@@ -1,5 +1,6 @@
 //! Return requests over HTTP (return requests, section 2.13). What is said of one is its receipt; an ended one carries its event.
 
+pub(crate) mod cancel;
 pub(crate) mod events;
 
 use std::sync::Arc;
@@ -7,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use request::store::{Entry as Known, List, StoreError, Tombstone};
-use request::{Beside, Canonical, Input, Late, Options, Phase, Request, RequestId, State};
+use request::store::{Entry as Known, List, Tombstone};
+use request::{Beside, Canonical, Late, Options, Request, RequestId, State};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -24,7 +25,7 @@ use crate::refusal::Refusal;
 use crate::reply::{Reply, json as reply_json, raw_json};
 use crate::requests::number;
 use crate::returns::submit::{OWNER, Submission, Submitted};
-use crate::returns::{Returns, asked, refusal};
+use crate::returns::{Returns, refusal};
 
 /// Ids that are words of our paths.
 const PATH_WORDS: [&str; 4] = ["events", "stream", "consumers", "webhooks"];
@@ -128,65 +129,6 @@ async fn ended(returns: &Arc<Returns>, request_id: &RequestId) {
     if let Some(entry) = returns.tracked.of_request(request_id) {
         let mut follow = entry.follow();
         let _ = follow.wait_for(|standing| standing.is_over()).await;
-    }
-}
-
-/// `POST /return-requests/:rid/cancel`. It never waits for the agent; with `interrupt` the agent is told to stop too.
-pub(crate) async fn cancel(call: &Call<'_>) -> Result<Reply, Refusal> {
-    let interrupt = flag(&call.fields, "interrupt", "invalid_interrupt")?;
-    let returns = &call.daemon.returns;
-    let request_id = named(call)?;
-    let before = row(returns, &request_id).await?;
-    if !before.state.is_terminal() {
-        returns.cancel(&before, interrupt).await?;
-    } else if interrupt {
-        returns.interrupt_ended(&before).await;
-    }
-    receipt(returns, StatusCode::OK, request_id, false).await
-}
-
-impl Returns {
-    /// Ends a request as cancelled, unless it has ended. What waits in a queue goes; what runs goes on, unless it is to be interrupted.
-    async fn cancel(self: &Arc<Self>, before: &Request, interrupt: bool) -> Result<(), Refusal> {
-        let request_id = before.id();
-        if interrupt {
-            self.note_interrupt(before).await;
-        }
-        let Some(entry) = self.tracked.of_request(request_id) else {
-            // Its prompt is an earlier life's: nothing of it is with any agent of ours, but a host of that life may be at it.
-            let store = self.store()?;
-            if interrupt {
-                self.want_interrupt(request_id);
-            }
-            let applied = asked(|reply| store.apply(request_id.clone(), Input::Cancel, now_ms(), reply)).await;
-            let applied = applied.map_err(|error| not_cancelled(request_id, &error))?;
-            if interrupt && applied.event.is_none() {
-                self.interrupt_ended(&applied.request).await;
-            }
-            return Ok(());
-        };
-        let applied = self.applied(&entry, Input::Cancel).await.map_err(|error| not_cancelled(request_id, &error))?;
-        if applied.event.is_none() {
-            if interrupt {
-                self.interrupt_ended(&applied.request).await;
-            }
-        } else if let Some(session) = self.session(&entry.session_id) {
-            if applied.request.phase < Phase::Dispatching {
-                // One that ends with its session is gone all the same.
-                let _ = session.remove(&entry.prompt_id, None);
-            } else if interrupt {
-                let _ = session.cancel(Some(&entry.prompt_id), None);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What is said of a cancel that is not on record. A request that was refused in that moment is none any more.
-fn not_cancelled(request_id: &RequestId, error: &StoreError) -> Refusal {
-    match error {
-        StoreError::Unknown => refusal::unknown(request_id.as_str()),
-        error => refusal::of_store(error),
     }
 }
 

@@ -22,6 +22,7 @@ mod skipped;
 mod splice;
 mod subagent;
 mod text;
+mod unreadable;
 
 pub use agent_client_protocol_schema::{ProtocolVersion, v1 as schema};
 
@@ -37,3 +38,4 @@ pub use skipped::Skipped;
 pub use splice::{with_member, with_meta};
 pub use subagent::{of_subagent, parent_call};
 pub use text::{decode_string, lenient_value, repair_surrogates};
+pub use unreadable::Unreadable;

@@ -1,19 +1,22 @@
 //! One message: who is meant by it, and the text it came as.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::field::string_at;
+use crate::field::{raw_at, string_at};
 use crate::request_id::RequestId;
 use crate::rpc_error::RpcError;
 use crate::scan::{self, Member, ScanError, key_is};
-use crate::text::decode_string;
+use crate::text::{decode_string, repair_surrogates};
 
 /// A JSON-RPC message whose envelope has been found and whose content has not been touched.
 #[derive(Clone, Debug)]
 pub struct Message {
     raw: Bytes,
+    /// Every byte of it was text.
+    is_text: bool,
     kind: Kind,
     params: Option<Range<usize>>,
     result: Option<Range<usize>>,
@@ -30,7 +33,7 @@ pub enum Kind {
         /// The method's name.
         method: String,
     },
-    /// Wants none.
+    /// Wants none, or has a method that nobody answers, whatever id the peer puts beside it.
     Notification {
         /// The method's name.
         method: String,
@@ -74,20 +77,20 @@ pub enum NotAMessage {
 impl Message {
     /// Finds the envelope of one line.
     ///
-    /// Half surrogate pairs, repeated keys (the last counts) and members in any order are fine.
+    /// Half surrogate pairs, repeated keys (the last counts), members in any order and a byte order mark before them are fine.
     /// Bytes that are not UTF-8 are replaced by U+FFFD first, as no text can carry them.
     pub fn parse(line: Bytes) -> Result<Self, NotAMessage> {
-        let raw = presentable(line);
-        let Ok(text) = std::str::from_utf8(&raw) else {
+        let (text, is_text) = readable(line);
+        let Ok(read) = std::str::from_utf8(&text) else {
             return Err(NotAMessage::NotJson { at: 0 });
         };
-        if text.is_empty() {
+        if read.is_empty() {
             return Err(NotAMessage::Blank);
         }
-        let envelope = Envelope::find(text)?;
-        let kind = envelope.kind(text)?;
+        let envelope = Envelope::find(read)?;
+        let kind = envelope.kind(read)?;
         let Envelope { params, result, error, .. } = envelope;
-        Ok(Self { kind, params, result, error, raw })
+        Ok(Self { kind, params, result, error, is_text, raw: presentable(text) })
     }
 
     /// What the message is.
@@ -100,6 +103,14 @@ impl Message {
     #[must_use]
     pub fn raw(&self) -> &Bytes {
         &self.raw
+    }
+
+    /// Whether what an update says is readable just as the agent wrote it: its line is UTF-8, and its text has no half of a surrogate pair.
+    /// Of anything but an update it says nothing.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        let text = self.params().and_then(|params| raw_at(params, &["update", "content", "text"]));
+        self.is_text && text.is_none_or(|text| matches!(repair_surrogates(text), Cow::Borrowed(_)))
     }
 
     /// The method of a request or a notification.
@@ -159,14 +170,32 @@ impl Message {
     }
 }
 
-/// The line without the space around it, valid UTF-8, and without a carriage return between its
-/// tokens, which would end the line of an event stream that the raw text is put into.
-fn presentable(line: Bytes) -> Bytes {
+/// What some writers put before their text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The line without the space around it and valid UTF-8, and whether it was that from the beginning.
+fn readable(line: Bytes) -> (Bytes, bool) {
     let trimmed = line.trim_ascii();
-    if std::str::from_utf8(trimmed).is_ok() && !trimmed.contains(&b'\r') {
-        return line.slice_ref(trimmed);
+    let trimmed = trimmed.strip_prefix(BYTE_ORDER_MARK).unwrap_or(trimmed).trim_ascii_start();
+    match std::str::from_utf8(trimmed) {
+        Ok(_) => (line.slice_ref(trimmed), true),
+        Err(_) => (String::from_utf8_lossy(trimmed).into_owned().into(), false),
     }
-    String::from_utf8_lossy(trimmed).replace('\r', " ").into()
+}
+
+/// The same without a carriage return between its tokens, the only place where JSON has one: it would end the line of an event stream that
+/// the raw text is put into.
+fn presentable(text: Bytes) -> Bytes {
+    if !text.contains(&b'\r') {
+        return text;
+    }
+    text.iter().map(|byte| if *byte == b'\r' { b' ' } else { *byte }).collect::<Vec<_>>().into()
+}
+
+/// Whether a method is one that nobody answers. Some agents write every member of a message, and so a null id, and some number all that they
+/// send: what they say is none the less said. That it has an id must not decide who hears it.
+fn is_told(method: &str) -> bool {
+    method == "session/update" || method.starts_with("qwen/notify/")
 }
 
 /// The members that matter, the last of each name.
@@ -207,12 +236,18 @@ impl Envelope {
     }
 
     fn kind(&self, text: &str) -> Result<Kind, NotAMessage> {
+        let method = match &self.method {
+            Some(range) => Some(decode_string(&text[range.clone()]).ok_or(NotAMessage::NoEnvelope)?),
+            None => None,
+        };
+        if let Some(method) = method.as_ref().filter(|method| is_told(method)) {
+            return Ok(Kind::Notification { method: method.clone() });
+        }
         let id = match &self.id {
             Some(range) => Some(RequestId::parse(&text[range.clone()]).ok_or(NotAMessage::BadId)?),
             None => None,
         };
-        if let Some(range) = &self.method {
-            let method = decode_string(&text[range.clone()]).ok_or(NotAMessage::NoEnvelope)?;
+        if let Some(method) = method {
             return Ok(match id {
                 Some(id) => Kind::Request { id, method },
                 None => Kind::Notification { method },

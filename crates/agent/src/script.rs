@@ -6,6 +6,7 @@ use crate::ending::Outcome;
 use crate::turn::Turn;
 
 mod disobey;
+mod garble;
 mod speak;
 mod steer;
 mod stop;
@@ -64,6 +65,9 @@ pub const SCRIPTS: &[Script] = &[
     disobey::LATE,
     disobey::HASTY,
     disobey::TWICE,
+    garble::NUMBERED,
+    garble::GARBLE,
+    garble::MUMBLE,
     wreck::DIE,
     wreck::NOISE,
     wreck::SURROGATE,

@@ -80,6 +80,12 @@ impl Turn {
         line
     }
 
+    /// The line that says a chunk of the answer's text.
+    pub(crate) fn line(&self, text: &str) -> Bytes {
+        let chunk = SessionUpdate::AgentMessageChunk(ContentChunk::new(ContentBlock::from(text)));
+        self.update_line(&json!(chunk).to_string())
+    }
+
     /// Bytes that are not ours to judge.
     pub(crate) async fn raw(&self, bytes: impl Into<Bytes>) {
         self.connection.out.say(bytes.into()).await;
@@ -187,10 +193,15 @@ impl Turn {
 
     /// The same with a chunk of text right behind it, in one piece.
     pub(crate) async fn answer_before(&mut self, ending: &Ending, text: &str) {
-        let Some(answer) = self.end(ending) else { return };
-        let chunk = SessionUpdate::AgentMessageChunk(ContentChunk::new(ContentBlock::from(text)));
-        let said = self.update_line(&json!(chunk).to_string());
-        self.raw([&answer[..], &said[..]].concat()).await;
+        let said = self.line(text);
+        self.answer_with(ending, |answer| [answer, &said[..]].concat().into()).await;
+    }
+
+    /// The same with whatever is made of the answer's line.
+    pub(crate) async fn answer_with(&mut self, ending: &Ending, make: impl FnOnce(&[u8]) -> Bytes) {
+        if let Some(answer) = self.end(ending) {
+            self.raw(make(&answer)).await;
+        }
     }
 
     /// Ends the turn and gives the line that answers the prompt, if one does.

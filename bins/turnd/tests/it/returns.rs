@@ -8,6 +8,7 @@ mod idempotency;
 mod interrupting;
 mod kill_points;
 mod lingering;
+mod reading;
 mod straying;
 mod stream;
 mod submission;

@@ -39,6 +39,42 @@ fn the_envelope_tells_who_is_meant() {
 }
 
 #[test]
+fn what_nobody_answers_is_told_whatever_id_it_has() {
+    for id in ["null", "7", "{}", "false", "[]", "\"a\""] {
+        for method in ["session/update", "qwen/notify/session/title-update", "session\\/update"] {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{}}}}"#);
+            assert_eq!(kind(&line), format!("notification {}", method.replace('\\', "")), "{line}");
+        }
+    }
+    assert_eq!(kind(r#"{"id":7,"method":"session/request_permission"}"#), "request 7 session/request_permission");
+    assert_eq!(kind(r#"{"id":7,"method":"session/updates"}"#), "request 7 session/updates");
+}
+
+#[test]
+fn an_update_whose_text_is_not_just_what_the_agent_wrote_is_not_exact() {
+    let line = |text: &[u8]| {
+        let (head, tail) = (br#"{"method":"session/update","params":{"update":{"content":{"text":""#, br#""}}}}"#);
+        Message::parse([&head[..], text, &tail[..]].concat().into()).unwrap()
+    };
+    for exact in ["plain", "é \u{fffd}", r"\ud83d\ude00", r"\\ud83d", ""] {
+        assert!(line(exact.as_bytes()).is_exact(), "{exact}");
+    }
+    for altered in [&br"\ud83d"[..], br"\ude00!", b"caf\xe9", b"\xed\xa0\xbd"] {
+        assert!(!line(altered).is_exact(), "{altered:?}");
+    }
+    assert!(parse(r#"{"method":"session/update","params":{"update":{"title":"\ud83d"}}}"#).unwrap().is_exact());
+}
+
+#[test]
+fn a_byte_order_mark_is_read_over_and_a_carriage_return_only_between_tokens() {
+    assert_eq!(kind("\u{feff}{\"method\":\"m\"}"), "notification m");
+    assert_eq!(kind(" \u{feff} {\"method\":\"m\"}"), "notification m");
+    assert_eq!(parse("\u{feff}").map(|_| ()), Err(NotAMessage::Blank));
+    assert_eq!(parse("{\"method\":\r\"m\"}").unwrap().raw().as_ref(), b"{\"method\": \"m\"}");
+    assert_eq!(parse("{\"method\":\"a\rb\"}").map(|_| ()), Err(NotAMessage::NotJson { at: 12 }));
+}
+
+#[test]
 fn a_line_that_is_no_message_says_why() {
     for (line, expected) in [
         ("", NotAMessage::Blank),

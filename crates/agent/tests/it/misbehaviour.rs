@@ -71,6 +71,43 @@ async fn noise_is_no_messages_and_the_answer_is_whole() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn updates_with_ids_are_told_all_the_same() {
+    let (mut client, session) = Client::with_session().await;
+    assert_eq!(client.play(&session, "numbered").await.text(), "first second third");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_garbled_cannot_be_read_or_not_exactly() {
+    let (mut client, session) = Client::with_session().await;
+    for (how, heard, lines) in [
+        ("nan", "first third", 1),
+        ("deep", "first third", 1),
+        ("tab", "first third", 1),
+        ("torn", "first third", 2),
+        ("joined", "first third", 1),
+        ("halves", "first s\u{fffd}ec\u{fffd}ond third", 0),
+        ("bytes", "first caf\u{fffd} third", 0),
+        ("late", "first", 0),
+    ] {
+        let before = client.skipped.total();
+        assert_eq!(client.play(&session, &format!("garble {how}")).await.text(), heard, "{how}");
+        assert_eq!(client.skipped.total() - before, lines, "{how}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mumbled_answer_is_none() {
+    let (mut client, session) = Client::with_session().await;
+    for how in ["nan", "deep", "tab", "torn", "batched", "joined"] {
+        let before = client.skipped.total();
+        client.prompt(&session, &format!("mumble {how}")).await;
+        assert_eq!(client.next_update().await["content"]["text"], "this is the answer");
+        let next = tokio::time::timeout(std::time::Duration::from_secs(1), client.next()).await;
+        assert!(next.is_err() && client.skipped.total() > before, "{how}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn half_a_pair_is_really_on_the_wire() {
     let (mut client, session) = Client::with_session().await;
     client.prompt(&session, "surrogate").await;

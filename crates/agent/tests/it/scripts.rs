@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent::{SCRIPTS, Script};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::client::{Client, Heard};
 
@@ -12,6 +12,8 @@ fn expected_end(script: &Script) -> &'static str {
     match script.name {
         "" | "slow" | "think" | "long" | "empty" | "recall" | "tool" | "steer" => "end_turn",
         "deaf" | "late" | "hasty" | "twice" | "noise" | "surrogate" | "endless" | "flood" | "grandchild" => "end_turn",
+        "numbered" | "garble" => "end_turn",
+        "mumble" => "unread",
         "hang" | "stuck" => "cancelled",
         "refuse" => "refusal",
         "max_tokens" => "max_tokens",
@@ -34,6 +36,10 @@ async fn every_example_ends_as_expected() {
             "death" => {
                 while client.next().await.is_some() {}
                 client.ended().await.unwrap();
+            }
+            "unread" => {
+                while let Ok(Some(_)) = timeout(Duration::from_secs(1), client.next()).await {}
+                assert_eq!(client.skipped.not_json, 1, "{}", script.example);
             }
             end => {
                 if end == "cancelled" {

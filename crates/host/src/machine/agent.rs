@@ -12,10 +12,7 @@ use crate::wire::{self, Capabilities};
 impl Machine {
     pub(super) fn agent_says(&mut self, at_ms: u64, message: &Message) {
         match message.kind() {
-            // The method decides before the id does: some agents send their updates with a null one.
-            Kind::Notification { method } | Kind::Request { method, .. } if method == wire::SESSION_UPDATE => {
-                self.update(message);
-            }
+            Kind::Notification { method } if method == wire::SESSION_UPDATE => self.update(message),
             // What only a host may say is nothing in an agent's mouth.
             Kind::Notification { method } if method.starts_with(wire::OURS) => {}
             Kind::Notification { .. } => self.tell_daemon(line_of(message)),

@@ -8,8 +8,8 @@ use rustix::fs::{OFlags, fcntl_getfl};
 use tokio::io::Interest;
 use tokio::net::unix::pipe::Sender;
 
-/// Stdout, where something can be written to it. The library's own takes what is written to a closed one, or to one that is only read, for
-/// written; of one that was closed at the start see `closed_stdout.c`.
+/// Stdout, where something can be written to it. The library's own takes what is written to one that is only read for written. One that was
+/// closed from the start is `/dev/null` by now, like one that its caller wants to swallow everything: the runtime puts it there.
 fn stdout() -> io::Result<StdoutLock<'static>> {
     check()?;
     Ok(io::stdout().lock())
@@ -21,7 +21,7 @@ pub(crate) fn check() -> io::Result<()> {
         Ok(flags) => flags & OFlags::ACCMODE == OFlags::RDONLY,
         Err(error) => return Err(untold(error.into())),
     };
-    if is_unwritable { Err(untold(io::Error::other("it is closed, or only read"))) } else { Ok(()) }
+    if is_unwritable { Err(untold(io::Error::other("it can only be read"))) } else { Ok(()) }
 }
 
 /// What is said of a stdout that takes nothing.

@@ -66,7 +66,6 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         ],
         &[
             "bytes",
-            "cc",
             "clap",
             "clap_complete",
             "clap_mangen",

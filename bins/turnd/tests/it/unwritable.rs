@@ -49,29 +49,17 @@ const ALONE: [&[&str]; 9] = [
 enum Wall {
     /// A full disk.
     Full,
-    /// None at all.
-    Closed,
     /// Open for reading only.
     ReadOnly,
 }
 
 impl Wall {
-    const ALL: [Self; 3] = [Self::Full, Self::Closed, Self::ReadOnly];
+    const ALL: [Self; 2] = [Self::Full, Self::ReadOnly];
 
     fn run(self, mut command: Command) -> Output {
         match self {
             Self::Full => command.stdout(OpenOptions::new().write(true).open("/dev/full").unwrap()),
             Self::ReadOnly => command.stdout(File::open("/dev/null").unwrap()),
-            Self::Closed => {
-                let mut shell = Command::new("sh");
-                shell.args(["-c", r#"exec "$0" "$@" >&-"#]).arg(command.get_program()).args(command.get_args());
-                shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
-                if let Some(folder) = command.get_current_dir() {
-                    shell.current_dir(folder);
-                }
-                command = shell;
-                &mut command
-            }
         };
         command.stdin(Stdio::null()).stderr(Stdio::piped()).output().unwrap()
     }
@@ -80,7 +68,7 @@ impl Wall {
     fn stops(self, words: &[&str], output: &Output) -> String {
         let said = stderr(output);
         assert_eq!(output.status.code(), Some(1), "{words:?} {self:?}: {said}");
-        let why = if self == Self::Full { "No space left" } else { "it is closed, or only read; nothing was done" };
+        let why = if self == Self::Full { "No space left" } else { "it can only be read; nothing was done" };
         let is_said = said.starts_with(&format!("turnd: cannot write to stdout: {why}"));
         assert!(is_said && said.lines().count() == 1, "{words:?} {self:?}: {said}");
         said

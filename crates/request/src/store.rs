@@ -310,6 +310,13 @@ impl Store {
         self.opened.last_wall_ms.saturating_sub(now_ms)
     }
 
+    /// What an id of version 7 that is made now says of its age, in epoch milliseconds, so that it is not taken for one that is forgotten:
+    /// behind a lossy rescue the floor is ahead of the clock.
+    #[must_use]
+    pub fn born_ms(&self, now_ms: u64) -> u64 {
+        self.opened.tombstone_floor.max(now_ms)
+    }
+
     /// Does what waits, notes that the end was a clean one, and closes the file. Blocks. Later calls are answered with `Closed`.
     ///
     /// # Errors

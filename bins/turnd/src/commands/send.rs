@@ -6,6 +6,7 @@ use std::time::Duration;
 use hyper::Method;
 use serde_json::{Value, json};
 
+use super::explain::now_ms;
 use super::request::{client, object_of, printed};
 use crate::cli::SendArgs;
 use crate::client::{Asked, Client, segment};
@@ -30,14 +31,21 @@ pub(crate) async fn run(mut args: SendArgs) -> Result<Exit, Failure> {
 }
 
 async fn durable(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exit, Failure> {
-    let id = args.request_id.clone().map_or_else(new_id, Ok)?;
+    let mut id = args.request_id.clone().map_or_else(|| new_id(now_ms()), Ok)?;
     progress(format_args!("request {id}"));
     if args.final_timeout_ms > 0 {
         // Behind its own deadline nobody wants it sent.
         client.bear(Duration::from_millis(args.final_timeout_ms));
     }
     let path = format!("/session/{}/return-requests", segment(&args.session));
-    let asked = client.ask(Method::POST, &path, Some(&body(args, &id, text))).await;
+    let mut asked = client.ask(Method::POST, &path, Some(&body(args, &id, text))).await;
+    if args.request_id.is_none()
+        && let Some(floor_ms) = floor(&asked)
+    {
+        id = new_id(now_ms().max(floor_ms))?;
+        progress(format_args!("request {id}, made anew: the store was recovered just now"));
+        asked = client.ask(Method::POST, &path, Some(&body(args, &id, text))).await;
+    }
     let Asked { outcome, may_have_arrived, is_registered } = asked;
     let unknown = format!("whether it was taken is unknown: send the same again with --request-id {id}");
     let (refused, is_proof) = match outcome {
@@ -55,6 +63,14 @@ async fn durable(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exi
         (false, false, false) if refused.exit == Exit::Rejected => refused.doubted().and(&unknown),
         (false, false, _) => refused,
     })
+}
+
+/// What an id of ours must say of its age so that it is not taken for one that a rescue of the store has forgotten, where that was the
+/// answer. Of an id that may have arrived before it is not asked.
+fn floor(asked: &Asked) -> Option<u64> {
+    let answer = asked.outcome.as_ref().ok().filter(|_| !asked.may_have_arrived)?;
+    let body = answer.json();
+    body["tombstone_floor"].as_u64().filter(|_| body["code"] == "request_id_expired")
 }
 
 /// The body of a durable request: what the caller said, and nothing else.
@@ -75,7 +91,7 @@ fn body(args: &SendArgs, id: &str, text: &str) -> Value {
 /// Sends a prompt under an id of its own. It is sent again only to a daemon that says that it knows such ids: another one would run it
 /// twice.
 async fn plain(client: &mut Client, args: &SendArgs, text: &str) -> Result<Exit, Failure> {
-    let id = new_id()?;
+    let id = new_id(now_ms())?;
     let path = format!("/session/{}/prompt", segment(&args.session));
     let body = json!({"promptId": id, "prompt": [{"type": "text", "text": text}]});
     if client.is_awaited() {
@@ -107,11 +123,11 @@ async fn knows_ids(client: &mut Client) -> bool {
 }
 
 /// A UUID of version 7, which says when it was made: a daemon can tell a forgotten id from a new one by it.
-fn new_id() -> Result<String, Failure> {
+fn new_id(at_ms: u64) -> Result<String, Failure> {
     let mut random = [0; 10];
     getrandom::fill(&mut random)
         .map_err(|error| Failure::new(Exit::Failed, format!("the system has no random bytes: {error}")))?;
-    Ok(uuid::Builder::from_unix_timestamp_millis(super::explain::now_ms(), &random).into_uuid().to_string())
+    Ok(uuid::Builder::from_unix_timestamp_millis(at_ms, &random).into_uuid().to_string())
 }
 
 fn from_stdin() -> Result<String, Failure> {
@@ -144,9 +160,9 @@ mod tests {
 
     #[test]
     fn a_new_id_is_a_uuid_of_version_7() {
-        let id: uuid::Uuid = new_id().unwrap().parse().unwrap();
+        let id: uuid::Uuid = new_id(7).unwrap().parse().unwrap();
         assert_eq!((id.get_version_num(), id.get_variant()), (7, uuid::Variant::RFC4122));
-        assert_ne!(new_id().unwrap(), new_id().unwrap());
+        assert_ne!(new_id(7).unwrap(), new_id(7).unwrap());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod correlation;
 mod crashes;
 mod draining;
+mod forgotten;
 mod idempotency;
 mod interrupting;
 mod kill_points;

@@ -44,19 +44,23 @@ pub(super) fn transact(
         item.tried = Some((commit_no, outcome));
     }
     let has_written = conn.total_changes() != before;
+    let mut wall_ms = 0;
     if has_written {
-        conn.prepare_cached("UPDATE meta SET commit_no = ?1")?.execute([commit_no])?;
+        let mut statement = conn.prepare_cached("UPDATE meta SET commit_no = ?1 RETURNING last_wall_ms")?;
+        wall_ms = statement.query_row([commit_no], |row| row.get(0))?;
     }
     fail_points.reach(When::Before, "commit")?;
     conn.prepare_cached("COMMIT")?.execute([])?;
     fail_points.reach(When::After, "commit")?;
-    Ok(Committed { newest: turn.newest, has_written })
+    Ok(Committed { newest: turn.newest, has_written, wall_ms })
 }
 
 /// What a commit brought.
 pub(super) struct Committed {
     pub(super) newest: Option<u64>,
     pub(super) has_written: bool,
+    /// The latest time that the file has seen, in epoch milliseconds; 0 where nothing was written.
+    pub(super) wall_ms: u64,
 }
 
 fn one(turn: &mut Turn<'_>, item: &mut Item) -> Result<(), StoreError> {

@@ -37,6 +37,11 @@ pub(super) const NUMBERS_STEP: u64 = 1_000;
 pub(super) const NOTE_PAUSE: Duration = Duration::from_millis(250);
 /// Commits after which it is flushed although it is asked all the time: less than half a hundredth of their own flushes.
 pub(super) const NOTES_UNFLUSHED_MAX: u64 = 256;
+/// Milliseconds by which an id of version 7 may claim to be younger than the daemon's clock is old: what the clocks of two machines are apart
+/// that are kept right, and a virtual one behind a pause. For so long behind a lossy rescue ids that callers made are expired, too.
+pub const CLOCK_AHEAD_MS: u64 = 60_000;
+/// The latest time, in epoch milliseconds, that an id of version 7 can tell: it has 48 bits for it.
+pub(super) const BORN_MS_MAX: u64 = (1 << 48) - 1;
 /// Events of a page, at most (return requests, section 2.13).
 pub const PAGE_EVENTS_MAX: usize = 1_000;
 /// Bytes of a page after which no further event is put into it.

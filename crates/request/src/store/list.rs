@@ -4,7 +4,7 @@ use rusqlite::{Connection, ToSql};
 
 use super::error::StoreError;
 use super::limits::{LIST_MAX, SCAN_REQUESTS_MAX};
-use super::register::{Tombstone, tombstone};
+use super::register::{Tombstone, floor, is_expired, tombstone};
 use super::row;
 use crate::{Request, RequestId, State};
 
@@ -15,6 +15,8 @@ pub enum Entry {
     Request(Box<Request>),
     /// What pruning has left.
     Tombstone(Tombstone),
+    /// Nothing, and the id is older than what is remembered: whether it was used is not known any more.
+    Expired,
 }
 
 /// What is listed, the newest first.
@@ -53,7 +55,10 @@ pub(super) fn get(conn: &Connection, request_id: &RequestId) -> Result<Option<En
     if let Some(request) = row::find(&look, request_id.as_str())? {
         return Ok(Some(Entry::Request(Box::new(request))));
     }
-    Ok(tombstone(&look, request_id.as_str())?.map(Entry::Tombstone))
+    if let Some(tombstone) = tombstone(&look, request_id.as_str())? {
+        return Ok(Some(Entry::Tombstone(tombstone)));
+    }
+    Ok(is_expired(request_id, floor(&look)?).then_some(Entry::Expired))
 }
 
 /// A page. What is asked of one state alone, and has ended, is looked for among so many requests at a time: a page may have less than its

@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::error::StoreError;
+use super::limits::CLOCK_AHEAD_MS;
 use super::row;
 use crate::{Code, Hash, Registration, Request, RequestId, State};
 
@@ -24,6 +25,9 @@ pub enum Registered {
     },
     /// The id is older than what is remembered. Whether it was used is not known any more.
     Expired,
+    /// The id says that it was made later than [`CLOCK_AHEAD_MS`] from now. It was never taken, and is not: what an id that is taken tells of
+    /// its age is below the floor of every later rescue.
+    Ahead,
     /// The id is somebody else's, of whom nothing is said.
     ForeignOwner,
 }
@@ -65,13 +69,32 @@ pub(super) fn register(conn: &Connection, asked: &Registration) -> Result<Regist
         let same = Same { owner: &tombstone.owner, input_hash, hash_version };
         return Ok(same.judge(asked).unwrap_or(Registered::Tombstone(tombstone)));
     }
-    let floor: u64 = conn.prepare_cached("SELECT tombstone_floor FROM meta")?.query_row([], |row| row.get(0))?;
-    if asked.request_id.born_ms().is_some_and(|born| born < floor) {
+    let floor = floor(conn)?;
+    if is_expired(&asked.request_id, floor) {
         return Ok(Registered::Expired);
+    }
+    let youngest = floor.max(asked.created_at.saturating_add(CLOCK_AHEAD_MS));
+    if asked.request_id.born_ms().is_some_and(|born| born > youngest) {
+        return Ok(Registered::Ahead);
     }
     let request = Request::new(asked.clone());
     row::insert(conn, &request).map_err(|error| unknown_incarnation(conn, asked, error))?;
+    // A rescue that loses the row still knows when ids were taken.
+    conn.prepare_cached("UPDATE meta SET last_wall_ms = max(last_wall_ms, ?1)")?.execute([asked.created_at])?;
     Ok(Registered::New(Box::new(request)))
+}
+
+/// The time, in epoch milliseconds, before which ids may be forgotten.
+///
+/// # Errors
+/// See [`StoreError`].
+pub(super) fn floor(conn: &Connection) -> Result<u64, StoreError> {
+    Ok(conn.prepare_cached("SELECT tombstone_floor FROM meta")?.query_row([], |row| row.get(0))?)
+}
+
+/// Whether an id that is not on record may be a forgotten one.
+pub(super) fn is_expired(request_id: &RequestId, floor: u64) -> bool {
+    request_id.born_ms().is_some_and(|born| born < floor)
 }
 
 /// Removes a row that nobody was told of.

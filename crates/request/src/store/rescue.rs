@@ -92,9 +92,12 @@ fn make(place: &Place, above: u64, now_ms: u64, keeps: bool) -> Result<Made, Ope
     let aside = aside(place)?;
     let files = aside.clone().unwrap_or_else(|| place.folder().to_owned());
     let mut found = salvage::read(place, &files)?;
+    // One more than the latest time: what was taken in that very millisecond is below the floor, too, and so is what this floor let in.
+    let wall_ms = found.wall_ms.max(now_ms).min(limits::BORN_MS_MAX) + 1;
     if found.is_damaged || !keeps {
-        // What is forgotten now may have been asked before.
-        found.tombstone_floor = found.tombstone_floor.max(now_ms);
+        // What is forgotten now may have been asked before, under an id that a clock made which was ahead.
+        let floor = (wall_ms + limits::CLOCK_AHEAD_MS).min(limits::BORN_MS_MAX);
+        found.tombstone_floor = found.tombstone_floor.max(floor);
     }
     let after = found.highest.max(above);
     let beginning = Beginning { after, daemon_epoch: found.epoch, ..Beginning::fresh(now_ms) };
@@ -113,7 +116,7 @@ fn make(place: &Place, above: u64, now_ms: u64, keeps: bool) -> Result<Made, Ope
         files,
     };
     let filled = draft.unchecked_transaction()?;
-    filled.execute("UPDATE meta SET tombstone_floor = ?1", [found.tombstone_floor])?;
+    filled.execute("UPDATE meta SET tombstone_floor = ?1, last_wall_ms = ?2", (found.tombstone_floor, wall_ms))?;
     if keeps {
         fill(&filled, found, lines::read(place), &mut rescue, now_ms)?;
     }

@@ -37,6 +37,8 @@ pub(super) struct Found {
     pub(super) is_highest_known: bool,
     pub(super) pruned_through: u64,
     pub(super) tombstone_floor: u64,
+    /// The latest time that anything speaks of, in epoch milliseconds.
+    pub(super) wall_ms: u64,
     pub(super) epoch: u64,
     /// Something could not be read, or is missing.
     pub(super) is_damaged: bool,
@@ -75,6 +77,7 @@ fn read_copy(place: &Place, files: &Path, copy: &Path) -> Result<Found, OpenErro
             None => {}
         }
     }
+    found.wall_ms = found.wall_ms.max(noted.wall_ms());
     if !found.is_highest_known
         && let Some(bound) = noted.bound()
     {
@@ -169,6 +172,7 @@ fn read_all(conn: &Connection, noted: &Levels, found: &mut Found) {
             found.highest = meta.head_seq;
             found.pruned_through = meta.pruned_through;
             found.tombstone_floor = meta.tombstone_floor;
+            found.wall_ms = found.wall_ms.max(meta.last_wall_ms);
             found.epoch = found.epoch.max(meta.daemon_epoch);
         }
         None => found.is_damaged = true,

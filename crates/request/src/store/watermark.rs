@@ -41,6 +41,9 @@ pub(super) struct Level {
     pub(super) head: u64,
     /// No number of the stream is above this one.
     pub(super) bound: u64,
+    /// The latest time that the store has seen, in epoch milliseconds; 0 in a note of an earlier program.
+    #[serde(default)]
+    pub(super) wall_ms: u64,
 }
 
 impl Level {
@@ -53,6 +56,7 @@ impl Level {
             commit_no: meta.commit_no,
             head: meta.head_seq,
             bound: meta.head_seq,
+            wall_ms: meta.last_wall_ms,
         }
     }
 }
@@ -90,6 +94,11 @@ impl Levels {
     /// The number that none that was given is above; none when nothing is noted.
     pub(super) fn bound(&self) -> Option<u64> {
         self.0.iter().map(|level| level.bound.max(level.head)).max()
+    }
+
+    /// The latest time that is noted, in epoch milliseconds; 0 when none is.
+    pub(super) fn wall_ms(&self) -> u64 {
+        self.0.iter().map(|level| level.wall_ms).max().unwrap_or(0)
     }
 
     /// The last life of the daemon that is noted.
@@ -153,9 +162,10 @@ impl Watermark {
     }
 
     /// Notes a commit, before anybody is told of it. A disk that does not take it leaves the note behind the file, which is as true.
-    pub(super) fn note(&mut self, commit_no: u64, newest: Option<u64>) {
+    pub(super) fn note(&mut self, commit_no: u64, newest: Option<u64>, wall_ms: u64) {
         self.level.commit_no = commit_no;
         self.unflushed += 1;
+        self.level.wall_ms = self.level.wall_ms.max(wall_ms);
         self.level.head = newest.map_or(self.level.head, |newest| newest.max(self.level.head));
         if let Err(cause) = self.write()
             && !std::mem::replace(&mut self.has_failed, true)

@@ -160,7 +160,7 @@ impl Writer {
             Ok(committed) => {
                 if committed.has_written {
                     self.commit_no = number;
-                    self.watermark.note(number, committed.newest);
+                    self.watermark.note(number, committed.newest, committed.wall_ms);
                 }
                 return Ok(committed);
             }
@@ -180,7 +180,7 @@ impl Writer {
         self.shared.readers.forget();
         self.reopen(batch)?;
         // Opened again: if this very commit is in the file after all, its commands were answered just now.
-        if batch.is_empty() { Ok(Committed { newest: None, has_written: true }) } else { Err(error) }
+        if batch.is_empty() { Ok(Committed { newest: None, has_written: true, wall_ms: 0 }) } else { Err(error) }
     }
 
     /// Opens the file anew and finds out which of the commands are in it: those are answered and leave the batch. A file that has forgotten a
@@ -199,7 +199,7 @@ impl Writer {
         }
         self.conn = Some(conn);
         self.commit_no = stored;
-        self.watermark.note(stored, Some(head));
+        self.watermark.note(stored, Some(head), 0);
         let (kept, lost): (Vec<_>, Vec<_>) = std::mem::take(batch)
             .into_iter()
             .partition(|item| item.tried.as_ref().is_some_and(|(no, _)| *no == stored));

@@ -204,6 +204,7 @@ fn compare(world: &World, model: &Model) {
         match world.store().get(&id(name)).unwrap() {
             Some(Entry::Request(request)) => assert_eq!(Some(*request), model.requests.get(name).map(read)),
             Some(Entry::Tombstone(_)) => assert!(model.tombstones.contains_key(name)),
+            Some(Entry::Expired) => panic!("{name} tells no age"),
             None => assert!(!model.requests.contains_key(name) && !model.tombstones.contains_key(name)),
         }
         assert_eq!(world.store().staged(&id(name)).unwrap().as_ref(), model.stages.get(name));

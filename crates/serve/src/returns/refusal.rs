@@ -3,6 +3,7 @@
 
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
+use request::store::limits::CLOCK_AHEAD_MS;
 use request::store::{OpenError, StoreError};
 use request::{InputWritten, Request};
 
@@ -13,17 +14,26 @@ use crate::returns::opening::is_passing;
 /// Whether the input was written, as every refusal of a submission says.
 pub(crate) const INPUT_WRITTEN: &str = "input_written";
 
+/// The same, as the routes of plain prompts say it.
+const OF_PROMPTS: &str = "inputWritten";
+
 /// The same refusal, saying that nothing was sent, unless it says something already. Of what broke nobody knows how far it had come.
 pub(crate) fn unsent(refusal: Refusal) -> Refusal {
     if is_told(&refusal) {
         return refusal;
     }
-    if is_fault(&refusal) { doubtful(refusal) } else { refusal.with(INPUT_WRITTEN, InputWritten::No.as_str()) }
+    if is_fault(&refusal) { doubtful(refusal) } else { saying(refusal, InputWritten::No) }
+}
+
+/// The same refusal with this word about the input, and no other one.
+fn saying(mut refusal: Refusal, written: InputWritten) -> Refusal {
+    refusal.fields.retain(|(key, _)| *key != INPUT_WRITTEN && *key != OF_PROMPTS);
+    refusal.with(INPUT_WRITTEN, written.as_str())
 }
 
 /// The same refusal, saying that the input may have been written.
 pub(crate) fn doubtful(refusal: Refusal) -> Refusal {
-    refusal.with(INPUT_WRITTEN, InputWritten::Maybe.as_str())
+    saying(refusal, InputWritten::Maybe)
 }
 
 /// Whether a refusal says what became of the input.
@@ -42,8 +52,7 @@ pub(crate) fn stored(refusal: Refusal, request: &Request) -> Refusal {
         InputWritten::No if !request.state.is_terminal() => InputWritten::Maybe,
         written => written,
     };
-    let refusal = refusal.with(INPUT_WRITTEN, written.as_str());
-    refusal.with("request_id", request.id().as_str()).with("state", request.state.as_str())
+    saying(refusal, written).with("request_id", request.id().as_str()).with("state", request.state.as_str())
 }
 
 /// What is refused of a submission says what is known of its input, also before its route has it. Its id is not read then, and another
@@ -77,18 +86,25 @@ pub(crate) fn closed(session: &str) -> Refusal {
     unsent(Refusal::conflict("session_closed", "The session is closed or being closed").with("sessionId", session))
 }
 
-/// 422: the id was used for something else, or by somebody else, of which nothing is said.
+/// 422: the id was used for something else, or by somebody else, of which nothing is said. What that was may have been sent.
 pub(crate) fn reused(request_id: &str) -> Refusal {
     let message = "This request id was used for other input";
     let refusal = Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "request_id_reused", message);
-    unsent(refusal.with("request_id", request_id))
+    doubtful(refusal.with("request_id", request_id))
 }
 
-/// 410: the id is older than what is remembered, and may have been sent.
-pub(crate) fn expired(request_id: &str) -> Refusal {
+/// 410: the id is older than what is remembered, and may have been sent. One that was made at the floor or later is none that is forgotten.
+pub(crate) fn expired(request_id: &str, tombstone_floor: u64) -> Refusal {
     let message = "This request id is older than what is remembered; whether it was used is not known any more";
     let refusal = Refusal::new(StatusCode::GONE, "request_id_expired", message);
-    doubtful(refusal.with("request_id", request_id))
+    doubtful(refusal.with("request_id", request_id).with("tombstone_floor", tombstone_floor))
+}
+
+/// 400: the id claims to be made later than any clock that is right shows. None such is ever taken.
+pub(crate) fn ahead(request_id: &str) -> Refusal {
+    let message = "This request id says that it was made in the future; the clock of whoever made it is wrong";
+    let refusal = Refusal::bad_request("request_id_ahead", message);
+    unsent(refusal.with("request_id", request_id).with("ahead_ms_max", CLOCK_AHEAD_MS))
 }
 
 /// 410: the request ended long ago, and only how is still known.

@@ -97,8 +97,28 @@ impl Returns {
         match self.known(request_id).await {
             Ok(None) => refusal::unsent(refusal),
             Ok(Some(Known::Request(request))) => refusal::stored(refusal, &request),
+            // What else is wrong is for an id that can be used.
+            Ok(Some(Known::Expired)) => self.expired(request_id),
             Ok(Some(Known::Tombstone(_))) | Err(_) => refusal::doubtful(refusal),
         }
+    }
+
+    /// The refusal of an id that may be forgotten.
+    pub(crate) fn expired(&self, request_id: &RequestId) -> Refusal {
+        refusal::expired(request_id.as_str(), self.store().map_or(0, |store| store.born_ms(0)))
+    }
+
+    /// An id of ours, made of this time and of random bytes.
+    pub(crate) fn fresh_id(&self) -> RequestId {
+        let mut random = [0; 10];
+        let digits: Vec<u8> = fresh_uuid().bytes().filter(u8::is_ascii_hexdigit).collect();
+        // The first digits of a version-4 UUID are random; those that are not are overwritten.
+        for (byte, pair) in random.iter_mut().zip(digits.chunks(2)) {
+            let text = std::str::from_utf8(pair).unwrap_or("0");
+            *byte = u8::from_str_radix(text, 16).unwrap_or_default();
+        }
+        let now_ms = now_ms();
+        RequestId::version_7(self.store().map_or(now_ms, |store| store.born_ms(now_ms)), random)
     }
 
     /// The refusal of what cannot be understood. Of a submission it says also whether the id that it names was sent before, in words that
@@ -165,7 +185,7 @@ impl Returns {
         registered: Registered,
         earlier: Option<Arc<Entry>>,
     ) -> Result<Submitted, Refusal> {
-        let request_id = submission.request_id.as_str();
+        let request_id = &submission.request_id;
         match registered {
             Registered::New(request) => Ok(Submitted::New(request.id().clone())),
             Registered::Known(request) => {
@@ -176,9 +196,10 @@ impl Returns {
                 Ok(Submitted::Replayed(request.id().clone()))
             }
             Registered::Tombstone(tombstone) => Ok(Submitted::Expired(tombstone)),
-            Registered::Expired => Err(refusal::expired(request_id)),
+            Registered::Expired => Err(self.expired(request_id)),
+            Registered::Ahead => Err(refusal::ahead(request_id.as_str())),
             Registered::Mismatch | Registered::OtherRecipe { .. } | Registered::ForeignOwner => {
-                Err(refusal::reused(request_id))
+                Err(refusal::reused(request_id.as_str()))
             }
         }
     }

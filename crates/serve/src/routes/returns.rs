@@ -18,7 +18,6 @@ use crate::body::{Fields, NotText, text};
 use crate::clock::now_ms;
 use crate::content;
 use crate::dispatch::Call;
-use crate::identity::fresh_uuid;
 use crate::limits::{DEADLINE_MS_MAX, JSON_INTEGER_MAX, RETURNS_LIST_DEFAULT, RETURNS_LIST_MAX, RETURNS_WAIT_MS_MAX};
 use crate::query;
 use crate::refusal::Refusal;
@@ -57,7 +56,7 @@ fn submission(call: &Call<'_>) -> Result<Submission, Refusal> {
     let named = text(fields, "requestId").map_err(|_| invalid_id())?;
     let request_id = match &named {
         Some(id) => RequestId::parse(id).ok().filter(|_| !PATH_WORDS.contains(&id.as_str())).ok_or_else(invalid_id)?,
-        None => fresh_id(),
+        None => call.daemon.returns.fresh_id(),
     };
     let prompt: Fields<'_> = fields.get_key_value("prompt").map(|(key, raw)| (key.clone(), *raw)).into_iter().collect();
     let content = content::parse(&prompt)?;
@@ -97,18 +96,6 @@ fn flag(fields: &Fields<'_>, key: &'static str, code: &'static str) -> Result<bo
 fn invalid_id() -> Refusal {
     let message = "`requestId` must be 1 to 128 of A-Z a-z 0-9 . _ : - and none of `events`, `stream` and `consumers`";
     Refusal::bad_request("invalid_request_id", message)
-}
-
-/// An id of ours, made of this time and of random bytes.
-fn fresh_id() -> RequestId {
-    let mut random = [0; 10];
-    let digits: Vec<u8> = fresh_uuid().bytes().filter(u8::is_ascii_hexdigit).collect();
-    // The first digits of a version-4 UUID are random; those that are not are overwritten.
-    for (byte, pair) in random.iter_mut().zip(digits.chunks(2)) {
-        let text = std::str::from_utf8(pair).unwrap_or("0");
-        *byte = u8::from_str_radix(text, 16).unwrap_or_default();
-    }
-    RequestId::version_7(now_ms(), random)
 }
 
 /// `GET /return-requests/:rid`, with `wait_ms` when it has ended, or then.
@@ -180,7 +167,7 @@ async fn receipt(
         Ok((known, incarnation, event, late.into_iter().map(|evidence| evidence.late).collect::<Vec<Late>>()))
     });
     let (known, incarnation, event, late) = looked.await?;
-    let request = request_of(known, &request_id)?;
+    let request = request_of(returns, known, &request_id)?;
     let beside = Beside {
         stream_id: returns.stream_id(),
         is_replayed,
@@ -221,17 +208,18 @@ fn remains(tombstone: &Tombstone) -> serde_json::Value {
 }
 
 async fn row(returns: &Arc<Returns>, request_id: &RequestId) -> Result<Box<Request>, Refusal> {
-    request_of(returns.known(request_id).await?, request_id)
+    request_of(returns, returns.known(request_id).await?, request_id)
 }
 
 /// The whole of what is known under an id.
-fn request_of(known: Option<Known>, request_id: &RequestId) -> Result<Box<Request>, Refusal> {
+fn request_of(returns: &Returns, known: Option<Known>, request_id: &RequestId) -> Result<Box<Request>, Refusal> {
     match known {
         Some(Known::Request(request)) => Ok(request),
         Some(Known::Tombstone(tombstone)) => {
             let refusal = refusal::pruned(request_id.as_str());
             Err(refusal.with("state", tombstone.state.as_str()).with("terminal_event_sequence", tombstone.terminal_seq))
         }
+        Some(Known::Expired) => Err(returns.expired(request_id)),
         None => Err(refusal::unknown(request_id.as_str())),
     }
 }

@@ -52,7 +52,8 @@ fn is_refused(other: &Value) {
     ended(&mut world, "X");
     let (status, refusal) = post(&mut world, &session, other);
     assert_eq!((status, &refusal["code"]), (422, &json!("request_id_reused")), "{refusal}");
-    assert_eq!(refusal["input_written"], "no");
+    assert_eq!(refusal["input_written"], "maybe", "what was sent under that id is not said");
+    assert!(refusal.get("state").is_none(), "{refusal}");
     sent(&world, 1);
 }
 

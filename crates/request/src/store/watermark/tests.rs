@@ -23,8 +23,8 @@ fn a_file_that_says_less_than_was_noted_has_lost_something_and_one_that_says_mor
     let path = folder.path().join("watermark");
     assert!(Levels::read(&path).missing(&meta(0, 0)).is_none(), "nothing is noted");
     let mut watermark = Watermark::begin(&path, &meta(5, 2)).unwrap();
-    watermark.note(6, None);
-    watermark.note(7, Some(3));
+    watermark.note(6, None, 0);
+    watermark.note(7, Some(3), 0);
     let levels = Levels::read(&path);
     assert!(levels.missing(&meta(6, 2)).is_some());
     assert!(levels.missing(&meta(7, 3)).is_none());
@@ -46,7 +46,7 @@ fn no_number_is_above_the_bound_that_is_on_disk_before_it_is_given() {
     watermark.reserve(bound() + 1).unwrap();
     assert_eq!(bound(), 11 + 2 * NUMBERS_STEP);
     // Whichever slot is lost, the other one says it too once a commit was noted.
-    watermark.note(6, Some(11 + NUMBERS_STEP));
+    watermark.note(6, Some(11 + NUMBERS_STEP), 0);
     for slot in 0..SLOTS {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[slot * SLOT_BYTES + 40] ^= 1;

@@ -64,10 +64,28 @@ async fn of_a_store_that_is_closed_nothing_is_said_but_that_it_is() {
 }
 
 #[test]
-fn of_what_broke_and_of_an_id_that_is_forgotten_nobody_says_that_it_was_not_sent() {
-    for refusal in [refusal::unsent(Refusal::internal()), refusal::unsent(refusal::expired("X"))] {
+fn of_what_broke_and_of_an_id_that_is_forgotten_or_was_used_nobody_says_that_it_was_not_sent() {
+    for refusal in [
+        refusal::unsent(Refusal::internal()),
+        refusal::unsent(refusal::expired("X", 7)),
+        refusal::unsent(refusal::reused("X")),
+    ] {
         let told: Vec<_> = refusal.fields.iter().filter(|(key, _)| *key == refusal::INPUT_WRITTEN).collect();
         assert_eq!(told, [&(refusal::INPUT_WRITTEN, "maybe".into())], "{refusal:?}");
+    }
+}
+
+#[test]
+fn what_became_of_the_input_is_said_once_whatever_the_refusal_said_of_it_before() {
+    let of_a_prompt = || Refusal::internal().with("inputWritten", "no");
+    for refusal in [
+        refusal::unsent(admission::no_room()),
+        refusal::doubtful(admission::no_room()),
+        refusal::doubtful(refusal::unsent(admission::no_room())),
+        refusal::unsent(of_a_prompt()),
+    ] {
+        let names = refusal.fields.iter().map(|(key, _)| *key).filter(|key| key.to_lowercase().contains("written"));
+        assert_eq!(names.collect::<Vec<_>>(), [refusal::INPUT_WRITTEN], "{refusal:?}");
     }
 }
 

@@ -150,6 +150,12 @@ pub enum Outcome {
     Stopped {
         /// Who ended it.
         cause: Cause,
+        /// The agent's word, if it has answered with one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop_reason: Option<String>,
+        /// What ties that to the prompt.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        evidence: Option<Evidence>,
     },
 }
 
@@ -213,8 +219,17 @@ mod tests {
             (failed, r#"{"kind":"failed","category":"rate","evidence":"v2_accepted"}"#.to_owned()),
             (Outcome::Rejected { category: None }, r#"{"kind":"rejected","category":null}"#.to_owned()),
             (
-                Outcome::Stopped { cause: Cause::SessionClosed },
+                Outcome::Stopped { cause: Cause::SessionClosed, stop_reason: None, evidence: None },
                 r#"{"kind":"stopped","cause":"session_closed"}"#.to_owned(),
+            ),
+            (
+                Outcome::Stopped {
+                    cause: Cause::TurnCancelled,
+                    stop_reason: Some("cancelled".to_owned()),
+                    evidence: Some(Evidence::RpcResponse),
+                },
+                r#"{"kind":"stopped","cause":"turn_cancelled","stop_reason":"cancelled","evidence":"rpc_response"}"#
+                    .to_owned(),
             ),
         ] {
             let stage = Stage::new(outcome, 7);

@@ -1,12 +1,14 @@
 //! Request bodies: at most 10 MB, JSON objects, as tolerant as the peer (wire rules, section 1.2).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::limits::{BODY_BYTES_MAX, DRAIN_BYTES_MAX, Limits};
@@ -146,6 +148,29 @@ pub(crate) fn fields(body: &[u8]) -> Result<Fields<'_>, Refusal> {
     }
 }
 
+/// A field that a body, which is an object, has more than once; the first such.
+pub(crate) fn repeated(body: &[u8]) -> Option<String> {
+    struct Names;
+    impl<'de> Visitor<'de> for Names {
+        type Value = Option<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let (mut names, mut twice) = (BTreeSet::new(), None);
+            while let Some((name, _)) = map.next_entry::<String, &'de RawValue>()? {
+                if let Some(name) = names.replace(name) {
+                    twice.get_or_insert(name);
+                }
+            }
+            Ok(twice)
+        }
+    }
+    serde_json::Deserializer::from_slice(body).deserialize_map(Names).ok().flatten()
+}
+
 /// A field as text: `None` when absent, an error when present and no string.
 pub(crate) fn text(fields: &Fields<'_>, key: &str) -> Result<Option<String>, NotText> {
     fields.get(key).map(|raw| serde_json::from_str(raw.get()).map_err(|_| NotText)).transpose()
@@ -221,6 +246,20 @@ mod tests {
     #[test]
     fn a_repeated_key_keeps_its_last_value() {
         assert_eq!(fields(br#"{"a":1,"a":2}"#).unwrap()["a"].get(), "2");
+    }
+
+    #[test]
+    fn a_repeated_key_is_found_however_it_is_written() {
+        for (body, twice) in [
+            (r#"{"a":1,"b":2}"#, None),
+            (r#"{"a":{"b":1},"b":{"a":1}}"#, None),
+            (r#"{"a":1,"b":2,"a":1}"#, Some("a")),
+            (r#"{"a":1,"\u0061":[2],"b":1,"b":1}"#, Some("a")),
+            ("", None),
+            ("[]", None),
+        ] {
+            assert_eq!(repeated(body.as_bytes()).as_deref(), twice, "{body}");
+        }
     }
 
     #[test]

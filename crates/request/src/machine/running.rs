@@ -81,7 +81,14 @@ pub(super) fn settled(request: &Request, outcome: &Outcome, at_ms: u64) -> Termi
         Outcome::Failed { category, evidence } => yes(State::Aborted, Code::TurnError)
             .with_detail(category.map(crate::Category::as_str))
             .with_evidence(best(request, *evidence)),
-        Outcome::Stopped { cause } => yes(State::Aborted, Code::Ended(*cause)),
+        Outcome::Stopped { cause, stop_reason, evidence } => {
+            let end = yes(State::Aborted, Code::Ended(*cause));
+            Terminal {
+                stop_reason: stop_reason.as_deref().and_then(passed_on),
+                evidence: evidence.map(|evidence| best(request, evidence)),
+                ..end
+            }
+        }
     }
 }
 
@@ -92,7 +99,7 @@ fn best(request: &Request, evidence: Evidence) -> Evidence {
 
 fn ended(stop_reason: &str, final_text: Option<&FinalText>, evidence: Evidence, at_ms: u64) -> Terminal {
     let yes = |state, code| Terminal::without_text(state, code, InputWritten::Yes, at_ms).with_evidence(evidence);
-    let word = StopReason::parse(stop_reason).map(|reason| reason.as_str().to_owned());
+    let word = passed_on(stop_reason);
     match final_text {
         Some(text) if stop_reason == NATURAL_END => Terminal::completed(stop_reason, text.clone(), evidence, at_ms),
         None if stop_reason == NATURAL_END => {
@@ -100,6 +107,11 @@ fn ended(stop_reason: &str, final_text: Option<&FinalText>, evidence: Evidence, 
         }
         _ => Terminal { stop_reason: word, ..yes(State::Aborted, Code::of_stop_reason(stop_reason)) },
     }
+}
+
+/// An agent's word, as far as it may be passed on.
+fn passed_on(stop_reason: &str) -> Option<String> {
+    StopReason::parse(stop_reason).map(|reason| reason.as_str().to_owned())
 }
 
 fn recover(request: &Request, recovered: &Recovered, at_ms: u64) -> Vec<Effect> {

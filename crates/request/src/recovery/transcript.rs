@@ -148,8 +148,8 @@ pub(super) fn outcome(turn: &TurnSeen) -> Result<Outcome, Recovered> {
     let evidence = Evidence::TranscriptExact;
     Ok(match (turn.state, &turn.text) {
         (TurnState::AgentGone, _) => return Err(Recovered::DaemonLost(Loss::AgentGone)),
-        (TurnState::Closed(cause), _) => Outcome::Stopped { cause },
-        (TurnState::Cancelled, _) => Outcome::Stopped { cause: Cause::TurnCancelled },
+        (TurnState::Closed(cause), _) => stopped(turn, cause),
+        (TurnState::Cancelled, _) => stopped(turn, Cause::TurnCancelled),
         (TurnState::Error, _) => Outcome::Failed { category: None, evidence },
         (TurnState::Completed, _) if turn.is_strayed => Outcome::Ended {
             stop_reason: turn.stop_reason.clone().unwrap_or_else(|| REASON_UNTOLD.to_owned()),
@@ -170,4 +170,8 @@ pub(super) fn outcome(turn: &TurnSeen) -> Result<Outcome, Recovered> {
             Outcome::Ended { stop_reason, final_text, evidence, is_strayed: false }
         }
     })
+}
+
+fn stopped(turn: &TurnSeen, cause: Cause) -> Outcome {
+    Outcome::Stopped { cause, stop_reason: turn.stop_reason.clone(), evidence: Some(Evidence::TranscriptExact) }
 }

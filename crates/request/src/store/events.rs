@@ -72,7 +72,7 @@ impl From<rusqlite::Error> for PageError {
     }
 }
 
-/// Reads a page.
+/// Reads a page. It leads on, or is at the head.
 ///
 /// # Errors
 /// See [`PageError`].
@@ -94,6 +94,9 @@ pub(super) fn page(conn: &Connection, page: &Page) -> Result<Events, PageError> 
     while let Some(row) = rows.next()? {
         let here: Hash = row.get("chain")?;
         let seq: u64 = row.get("seq")?;
+        if seq != next_after + 1 {
+            break;
+        }
         if page.filter.takes(row)? {
             let event = read(row)?;
             if !events.is_empty() && (events.len() == limit || bytes + event.payload.len() > bytes_max) {
@@ -103,6 +106,11 @@ pub(super) fn page(conn: &Connection, page: &Page) -> Result<Events, PageError> 
             events.push(event);
         }
         (next_after, chain) = (seq, here);
+    }
+    // Numbers have no holes: what lies below the head and is not found is hidden by a damage. Nobody is told that there is nothing, and a
+    // reader that comes back at once would do so for ever.
+    if next_after == after && after < meta.head_seq {
+        return Err(StoreError::Corrupt(format!("the event {} cannot be found", after + 1)).into());
     }
     let next_cursor = meta.cursor(next_after, &chain);
     Ok(Events { events, next_after, next_cursor, oldest: meta.pruned_through + 1, head: meta.head_seq })

@@ -178,7 +178,9 @@ impl Book {
 pub(super) fn of_input(book: &Arc<Book>, request_id: &RequestId, input: &Input, at_ms: u64) -> Option<MakeLine> {
     let stage = match input {
         Input::Settled(outcome) => Stage::new(outcome.clone(), at_ms),
-        Input::SessionEnded { cause, .. } => Stage::new(Outcome::Stopped { cause: *cause }, at_ms),
+        Input::SessionEnded { cause, .. } => {
+            Stage::new(Outcome::Stopped { cause: *cause, stop_reason: None, evidence: None }, at_ms)
+        }
         Input::Recovered(Recovered::Staged(stage) | Recovered::Exact(stage)) => stage.clone(),
         _ => return None,
     };

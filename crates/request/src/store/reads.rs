@@ -33,12 +33,15 @@ pub struct Head {
 }
 
 impl Store {
-    /// What is known under an id.
+    /// What is known under an id. A store that is known to be corrupt says of none that there is nothing.
     ///
     /// # Errors
     /// See [`StoreError`].
     pub fn get(&self, request_id: &RequestId) -> Result<Option<Entry>, StoreError> {
-        self.read(|conn| list::get(conn, request_id))
+        match self.read(|conn| list::get(conn, request_id))? {
+            known @ Some(Entry::Request(_) | Entry::Tombstone(_)) => Ok(known),
+            none => self.is_whole().map(|()| none),
+        }
     }
 
     /// Whether a request has a prompt of that id. Of what is pruned that is not known any more.
@@ -50,12 +53,13 @@ impl Store {
         self.read(|conn| Ok(conn.prepare_cached(look)?.query_row([prompt_id], |row| row.get(0))?))
     }
 
-    /// A page of requests, the newest first.
+    /// A page of requests, the newest first. A store that is known to be corrupt gives none: what it does not show may be there.
     ///
     /// # Errors
     /// See [`StoreError`].
     pub fn list(&self, list: &List) -> Result<Listed, StoreError> {
-        self.read(|conn| list::list(conn, list))
+        let listed = self.read(|conn| list::list(conn, list))?;
+        self.is_whole().map(|()| listed)
     }
 
     /// Of the newest `most` ends those since `at_ms` (epoch milliseconds), the newest first. It costs what `most` are, however many there are.
@@ -88,7 +92,10 @@ impl Store {
     /// # Errors
     /// See [`StoreError`].
     pub fn event_of(&self, request_id: &RequestId) -> Result<Option<TerminalEvent>, StoreError> {
-        self.read(|conn| events::of_request(conn, request_id))
+        match self.read(|conn| events::of_request(conn, request_id))? {
+            None => self.is_whole().map(|()| None),
+            event => Ok(event),
+        }
     }
 
     /// Which stream it is, how far it goes, and how the store is.
@@ -179,6 +186,14 @@ impl Store {
     /// registers first, then reads, then waits, and misses nothing.
     pub fn on_commit(&self, listener: Arc<dyn Fn(u64) + Send + Sync>) {
         self.shared.listen(listener);
+    }
+
+    /// Whether what is not found is not there. To be asked behind the look.
+    fn is_whole(&self) -> Result<(), StoreError> {
+        match self.shared.trouble() {
+            Some(error @ StoreError::Corrupt(_)) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn read<T, E: From<StoreError>>(&self, look: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E> {

@@ -10,6 +10,7 @@ mod doubt;
 mod failures;
 mod first_page;
 mod forgetting;
+mod hidden;
 mod losses;
 mod model;
 mod moving;

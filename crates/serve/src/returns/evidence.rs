@@ -105,7 +105,10 @@ fn turn(exact: &ExactTurn) -> Seen {
             code => code.and_then(host_word::ended_by).map_or(TurnState::Error, TurnState::Closed),
         },
     };
-    let (stop_reason, ended_at_ms) = (result.stop_reason.clone(), result.ended_at);
+    // Of a cancelled turn the host says that it is one, and the agent what it answered.
+    let is_cancelled = result.state == transcript::TurnState::Cancelled;
+    let word = if is_cancelled { &result.agent_stop_reason } else { &result.stop_reason };
+    let (stop_reason, ended_at_ms) = (word.clone(), result.ended_at);
     let seen = TurnSeen { state, stop_reason, text, is_strayed: exact.has_strayed, ended_at_ms };
     Seen::Turn { prompt_id: Some(result.prompt_id.clone()), turn: seen }
 }

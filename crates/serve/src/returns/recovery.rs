@@ -312,7 +312,7 @@ async fn is_free(workspace: &Arc<Workspace>, session: &str, until: Instant) -> b
 fn terminal_of(outcome: &Outcome) -> bridge::Terminal {
     match outcome {
         Outcome::Ended { stop_reason, .. } => bridge::Terminal::Completed { stop_reason: stop_reason.clone() },
-        Outcome::Stopped { .. } => bridge::Terminal::Cancelled { agent_stop_reason: None },
+        Outcome::Stopped { stop_reason, .. } => bridge::Terminal::Cancelled { agent_stop_reason: stop_reason.clone() },
         Outcome::Rejected { .. } | Outcome::Failed { .. } => {
             bridge::Terminal::Error { message: String::new(), code: None }
         }

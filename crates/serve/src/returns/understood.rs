@@ -5,9 +5,10 @@
 use hyper::header::{CONTENT_LENGTH, HeaderMap, HeaderName, TRANSFER_ENCODING};
 use hyper::{Method, StatusCode};
 
-use crate::body::is_json;
+use crate::body::{self, is_json};
 use crate::dispatch::Call;
 use crate::refusal::Refusal;
+use crate::returns::refusal;
 use crate::router::Route;
 
 /// The header that names a prompt elsewhere, and nothing here.
@@ -57,7 +58,7 @@ pub(crate) const fn is_about_returns(route: Route) -> bool {
 /// Whether all that a call about return requests says is understood.
 ///
 /// # Errors
-/// 400 `body_not_object`, `unknown_field`, `unknown_parameter`, `repeated_parameter` or `idempotency_key_not_taken`; 415 `json_required` for
+/// 400 `body_not_object`, `repeated_field`, `unknown_field`, `unknown_parameter`, `repeated_parameter` or `idempotency_key_not_taken`; 415 `json_required` for
 /// a body that is not declared as JSON, of which nothing would be read.
 pub(crate) async fn check(call: &Call<'_>, body: &[u8]) -> Result<(), Refusal> {
     match is_understood(call, body) {
@@ -80,6 +81,9 @@ fn is_understood(call: &Call<'_>, body: &[u8]) -> Result<(), Refusal> {
     if !is_object(body) {
         return Err(Refusal::bad_request("body_not_object", "Request body must be a JSON object"));
     }
+    if let Some(field) = body::repeated(body) {
+        return Err(repeated_field(&field));
+    }
     if let Some(field) = call.fields.keys().find(|key| !fields.contains(&key.as_str())) {
         return Err(unknown_field(field, fields));
     }
@@ -96,6 +100,14 @@ fn is_unread(headers: &HeaderMap) -> bool {
 /// Whether a body that is JSON has fields, or there is none.
 fn is_object(body: &[u8]) -> bool {
     body.trim_ascii().first().is_none_or(|first| *first == b'{')
+}
+
+/// Of two values of one name another reader may take the other one. Of two ids nobody can say which one is meant.
+fn repeated_field(field: &str) -> Refusal {
+    let named: String = field.chars().take(NAME_CHARS_SHOWN).collect();
+    let message = format!("`{named}` stands in this body more than once");
+    let refusal = Refusal::bad_request("repeated_field", message).with("field", named);
+    if field == "requestId" { refusal::doubtful(refusal) } else { refusal }
 }
 
 fn unknown_field(field: &str, known: &[&str]) -> Refusal {

@@ -141,9 +141,12 @@ impl Answer {
             Terminal::Completed { stop_reason } => {
                 Outcome::Ended { stop_reason: stop_reason.clone(), final_text, evidence, is_strayed }
             }
-            Terminal::Cancelled { .. } => {
-                let cause = self.stopped_by.and_then(host_word::cause);
-                Outcome::Stopped { cause: cause.unwrap_or(request::Cause::TurnCancelled) }
+            Terminal::Cancelled { agent_stop_reason } => {
+                let cause = self.stopped_by.and_then(host_word::cause).unwrap_or(request::Cause::TurnCancelled);
+                // It may also have stopped by itself: its word is passed on then as any other one is.
+                let stop_reason = agent_stop_reason.clone();
+                let evidence = stop_reason.is_some().then_some(evidence);
+                Outcome::Stopped { cause, stop_reason, evidence }
             }
             Terminal::Error { code, .. } => match code.as_deref().and_then(rejection) {
                 Some(category) => Outcome::Rejected { category },

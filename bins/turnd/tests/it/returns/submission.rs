@@ -149,6 +149,24 @@ fn what_a_caller_says_that_means_nothing_here_is_refused_and_not_passed_over() {
         let (status, refusal) = world.call(method, path, sent);
         assert_eq!((status, &refusal["code"]), (400, &json!(code)), "{method} {path}: {refusal}");
     }
+    for (method, path, sent) in [
+        ("POST", "/return-requests/X/cancel", r#"{"interrupt":false,"interrupt":true}"#),
+        ("PUT", "/return-requests/consumers/c", r#"{"acked":0,"acked":0}"#),
+        ("PUT", "/return-requests/webhooks/w", r#"{"url":"http://127.0.0.1:9/","url":"http://127.0.0.1:8/"}"#),
+    ] {
+        let (status, refusal) = world.call(method, path, sent);
+        assert_eq!((status, &refusal["code"]), (400, &json!("repeated_field")), "{method} {path}: {refusal}");
+    }
+    let prompt = r#""prompt":[{"type":"text","text":"hello"}]"#;
+    for (sent, written) in [
+        (format!(r#"{{"requestId":"Y","requestId":"Z",{prompt}}}"#), "maybe"),
+        (format!(r#"{{"requestId":"Y",{prompt},{prompt}}}"#), "no"),
+        (format!(r#"{{"requestId":"X",{prompt},{prompt}}}"#), "yes"),
+    ] {
+        let (status, refusal) = world.call("POST", &format!("/session/{session}/return-requests"), &sent);
+        let said = (status, &refusal["code"], &refusal["input_written"]);
+        assert_eq!(said, (400, &json!("repeated_field"), &json!(written)), "{sent}: {refusal}");
+    }
     let again = with(body("X", "hang"), &json!({ "promptId": "p" }));
     let (status, refusal) = post(&mut world, &session, &again);
     assert_eq!((status, &refusal["code"]), (400, &json!("unknown_field")), "{refusal}");

@@ -172,7 +172,10 @@ fn another_clients_cancel_and_a_closed_session_abort_a_request() {
     let (one, two) = (world.session(), world.session());
     submit(&mut world, &one, "X", "hang");
     world.call("POST", &format!("/session/{one}/cancel"), "{}");
-    assert_eq!(told(&ended(&mut world, "X")), "aborted turn_cancelled yes");
+    let over = ended(&mut world, "X");
+    assert_eq!(told(&over), "aborted turn_cancelled yes");
+    let said = [&over["terminal"]["stop_reason"], &over["terminal"]["evidence"]];
+    assert_eq!(said, [&json!("cancelled"), &json!("rpc_response")], "the agent's own word is passed on: {over}");
     submit(&mut world, &two, "Y", "deaf");
     assert_eq!(world.call("DELETE", &format!("/session/{two}"), "").0, 204);
     assert_eq!(told(&ended(&mut world, "Y")), "aborted session_closed yes");

@@ -173,7 +173,7 @@ pub(crate) fn outcome(word: &str, evidence: Evidence) -> Outcome {
     match word {
         "rejected" => Outcome::Rejected { category: None },
         "failed" => Outcome::Failed { category: None, evidence },
-        "stopped" => Outcome::Stopped { cause: Cause::TurnCancelled },
+        "stopped" => Outcome::Stopped { cause: Cause::TurnCancelled, stop_reason: None, evidence: None },
         _ => {
             let (is_strayed, word) = word.strip_prefix("strayed ").map_or((false, word), |word| (true, word));
             let (stop_reason, text) = word.split_once(" \"").unwrap_or((word, "\""));

@@ -183,6 +183,22 @@ fn scenario_59_each_stop_reason_and_an_unknown_one() {
 }
 
 #[test]
+fn scenario_59_an_agent_that_stops_as_cancelled_is_passed_on_with_its_word_and_what_ties_it_to_the_prompt() {
+    let mut played = play("registered > dispatched > written > first update");
+    let stopped = Outcome::Stopped {
+        cause: crate::Cause::TurnCancelled,
+        stop_reason: Some("cancelled".to_owned()),
+        evidence: Some(Evidence::RpcResponse),
+    };
+    played.take(&Input::Settled(stopped), 20);
+    let request = &played.request;
+    assert_eq!((request.stop_reason.as_deref(), request.evidence), (Some("cancelled"), Some(Evidence::RpcResponse)));
+    assert_eq!(request.code, Some(Code::Ended(crate::Cause::TurnCancelled)));
+    let unheard = play("registered > dispatched > written > first update > stopped");
+    assert_eq!((unheard.request.stop_reason, unheard.request.evidence), (None, Some(Evidence::FirstUpdate)));
+}
+
+#[test]
 fn scenario_60_a_turn_that_only_thought_and_used_tools() {
     check("registered > dispatched > written > end_turn = indeterminate no_final_message yes");
 }

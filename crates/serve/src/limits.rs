@@ -405,5 +405,7 @@ pub const WEBHOOK_ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of the head of a webhook's answer, at most. What is longer is no answer.
 pub const WEBHOOK_ANSWER_HEAD_BYTES_MAX: usize = 64 * 1024;
 
+/// How far behind what its store saw last a clock has to be for the log to say so, in milliseconds: less is what keeping it right does to it.
+pub const CLOCK_SET_BACK_MS: u64 = 1_000;
 /// Between two times at which a webhook's courier asks a store in trouble, in milliseconds.
 pub const WEBHOOK_STORE_PAUSE_MS: u64 = 1_000;

@@ -1,9 +1,11 @@
 //! Whether the disk takes bytes, asked before a prompt is admitted: an admission that cannot be recorded must not be given.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sync::lock;
 
@@ -15,12 +17,14 @@ const PROBE_BYTES: usize = 4096;
 pub(crate) struct Room {
     path: PathBuf,
     file: Mutex<Option<File>>,
+    /// Whether the last look was refused.
+    was_refused: AtomicBool,
 }
 
 impl Room {
     /// A probe at `path`. Nothing is touched before it is asked.
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, file: Mutex::default() }
+        Self { path, file: Mutex::default(), was_refused: AtomicBool::new(false) }
     }
 
     /// Whether one more block fits.
@@ -32,10 +36,21 @@ impl Room {
             file.set_len(PROBE_BYTES as u64)?;
             grown
         });
-        if let Err(error) = &outcome {
-            tracing::warn!(%error, path = %self.path.display(), "the store takes no more bytes");
+        let was_refused = self.was_refused.swap(outcome.is_err(), Ordering::Relaxed);
+        match &outcome {
+            // The first of a row; the rest would only repeat it.
+            Err(error) if !was_refused => {
+                tracing::warn!(%error, path = %self.path.display(), "the store takes no more bytes");
+            }
+            Ok(()) if was_refused => tracing::info!(path = %self.path.display(), "the store takes bytes again"),
+            _ => {}
         }
         outcome.is_ok()
+    }
+
+    /// Whether a look was refused and another one would be: nothing is looked at before an admission met with it.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.was_refused.load(Ordering::Relaxed) && !self.probe()
     }
 
     /// Gives up the block that is kept. The next look takes it again.
@@ -62,9 +77,14 @@ impl Room {
 
     fn open(&self) -> io::Result<File> {
         if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
-        OpenOptions::new().write(true).create(true).truncate(false).open(&self.path)
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&self.path)?;
+        // One that an earlier version made was as open as the umask had it. A device is nobody's to close.
+        if file.metadata()?.is_file() {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+        }
+        Ok(file)
     }
 }
 
@@ -89,6 +109,18 @@ mod tests {
         assert!(!room.probe());
         std::fs::remove_file(&blocker).unwrap();
         assert!(room.probe());
+    }
+
+    #[test]
+    fn what_it_makes_is_for_its_owner_only_also_what_an_earlier_version_made() {
+        let store = tempfile::tempdir().unwrap();
+        let mode = |name: &str| std::fs::metadata(store.path().join(name)).unwrap().permissions().mode() & 0o777;
+        let (path, probe) = (store.path().join("deep/.room"), |path: &PathBuf| Room::new(path.clone()).probe());
+        assert!(probe(&path));
+        assert_eq!((mode("deep"), mode("deep/.room")), (0o700, 0o600));
+        std::fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+        assert!(probe(&path));
+        assert_eq!(mode("deep/.room"), 0o600);
     }
 
     #[test]

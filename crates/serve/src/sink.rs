@@ -93,6 +93,11 @@ impl LedgerSink {
         !waits && self.room.probe() && self.is_writable(session)
     }
 
+    /// Whether an admission was kept out because the disk takes nothing, and still would be, whichever session it is for.
+    pub(crate) fn is_full(&self) -> bool {
+        self.room.is_refused()
+    }
+
     /// Whether what lies at a ledger's place, if anything, is a file that takes bytes.
     fn is_writable(&self, session: &str) -> bool {
         let path = self.layout.ledger(session);

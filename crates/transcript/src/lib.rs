@@ -14,6 +14,7 @@ mod answer;
 mod body;
 mod branch;
 pub mod display;
+mod folder;
 mod forked;
 mod headline;
 mod interruption;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::folder;
 use crate::regular::open_regular;
 
 /// The lock names a process and says nothing else, but it belongs to one person.
@@ -152,9 +153,7 @@ impl Drop for SessionLock {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
+    folder::make_for(path)?;
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(path)
 }
 

@@ -12,6 +12,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::body::{Body, Line};
+use crate::folder;
 use crate::pieces::each_piece;
 use crate::tail::leaf_uuid;
 pub use rewind::{REWIND_SUBTYPE, Rewind, RewindError};
@@ -212,9 +213,7 @@ impl Writer {
 }
 
 fn open_for_append(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
+    folder::make_for(path)?;
     OpenOptions::new().read(true).append(true).create(true).mode(FILE_MODE).open(path)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use request::store::{Options, Store};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use transcript::layout;
 
@@ -111,6 +111,12 @@ fn an_exported_store_goes_on_elsewhere_and_nowhere_twice() {
     fs::remove_file(&target).unwrap();
     place.demand(&["export", target.to_str().unwrap()], 0);
     assert!(Store::open(&place.folder(), Options::default(), 1_000).is_err(), "it is closed here");
+    let told: Value = serde_json::from_str(&stdout(&place.run(&["verify"]))).unwrap();
+    let note = "it was exported: it goes on where its copy is, and takes nothing here";
+    assert_eq!((&told["sound"], &told["notes"]), (&json!(true), &json!([note])));
+    let recovered = place.run(&["recover"]);
+    let said = stderr(&recovered);
+    assert!(recovered.status.code() == Some(8) && said.starts_with("turnd: store_exported: "), "{said}");
     let other = place.path("other");
     fs::create_dir(&other).unwrap();
     fs::rename(&target, other.join("requests.db")).unwrap();

@@ -254,10 +254,26 @@ pub(super) fn flush_folder(folder: &Path) -> io::Result<()> {
 /// When the file system does not say.
 #[cfg(target_os = "linux")]
 pub(super) fn is_remote(folder: &Path) -> io::Result<bool> {
-    /// NFS, SMB, CIFS, SMB2, AFS, Coda, NCP, as the kernel numbers them.
-    const REMOTE: [u32; 7] = [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x5346_414f, 0x7375_7245, 0x564c];
-    let kind = rustix::fs::statfs(folder)?.f_type;
-    Ok(REMOTE.iter().any(|remote| i128::from(*remote) == i128::from(kind)))
+    Ok(is_remote_kind(i128::from(rustix::fs::statfs(folder)?.f_type)))
+}
+
+/// Whether the kernel's number of a file system is that of one of another machine.
+#[cfg(target_os = "linux")]
+fn is_remote_kind(kind: i128) -> bool {
+    /// NFS, SMB, CIFS, SMB2, AFS, Coda, NCP, Ceph, 9p, Lustre, as the kernel numbers them.
+    const REMOTE: [u32; 10] = [
+        0x6969,
+        0x517b,
+        0xff53_4d42,
+        0xfe53_4d42,
+        0x5346_414f,
+        0x7375_7245,
+        0x564c,
+        0x00c3_6400,
+        0x0102_1997,
+        0x0bd0_0bd0,
+    ];
+    REMOTE.iter().any(|remote| i128::from(*remote) == kind)
 }
 
 /// Elsewhere nobody is asked.

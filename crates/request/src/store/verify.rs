@@ -35,6 +35,8 @@ pub struct Report {
     pub tombstones: u64,
     /// The highest number.
     pub head: u64,
+    /// Whether it was exported: it goes on where its copy is, and takes nothing here.
+    pub is_exported: bool,
 }
 
 /// Counts that must be 0, and what it means when one is not. Looked at in a whole look.
@@ -112,6 +114,10 @@ fn content(conn: &Connection, noted: &Levels, depth: Depth, report: &mut Report)
     let meta = Meta::read(conn)?;
     report.violations.extend(noted.missing(&meta));
     report.notes.extend(noted.silence(&meta));
+    report.is_exported = meta.closed_at.is_some();
+    if report.is_exported {
+        report.notes.push("it was exported: it goes on where its copy is, and takes nothing here".to_owned());
+    }
     numbers(conn, &meta, report)?;
     let first = match depth {
         Depth::Start => meta.head_seq.saturating_sub(CHAIN_LOOK).max(meta.pruned_through),

@@ -10,8 +10,10 @@ use request::store::{OpenError, Store, StoreError};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use crate::admission;
 use crate::clock::now_ms;
-use crate::limits::{RETURNS_REOPEN_FIRST_MS, RETURNS_REOPEN_LAST_MS};
+use crate::limits::{CLOCK_SET_BACK_MS, RETURNS_REOPEN_FIRST_MS, RETURNS_REOPEN_LAST_MS};
+use crate::refusal::Refusal;
 use crate::returns::{Returns, options, refusal};
 use crate::sync::lock;
 use crate::tasks::blocking;
@@ -67,6 +69,7 @@ impl Returns {
         if lock(&self.why_not).is_some() {
             tracing::info!("the request store is open after all");
         }
+        note_last_life(store.was_clean(), store.clock_behind_ms(now_ms()));
         self.listen(&store);
         let _ = self.stream_id.set(stream_id);
         // It is opened once; a second time would change nothing.
@@ -89,10 +92,16 @@ impl Returns {
         store.on_commit(Arc::new(raise));
     }
 
+    /// What keeps every new request out: what is wrong with the open store, or that no ledger takes the line of an admission.
+    pub(crate) fn trouble(&self, of_store: Option<&StoreError>) -> Option<Refusal> {
+        let is_full = || self.neighbours().all().any(|workspace| workspace.sink.is_full());
+        of_store.map(refusal::of_store).or_else(|| is_full().then(admission::no_room))
+    }
+
     /// How the store is, for whoever asks how the daemon is.
     pub(crate) fn health(&self) -> Value {
         let why_not = match self.store() {
-            Ok(store) => store.trouble().map(|error| refusal::of_store(&error)),
+            Ok(store) => self.trouble(store.trouble().as_ref()),
             Err(refusal) => Some(refusal),
         };
         match why_not {
@@ -106,6 +115,21 @@ impl Returns {
             }
         }
     }
+}
+
+/// Tells the log what the last life left: no number and no deadline of this life depends on it, but times in receipts do.
+fn note_last_life(was_clean: bool, behind_ms: u64) {
+    if !was_clean {
+        tracing::info!("the last life of the request store was not ended in order");
+    }
+    if is_set_back(behind_ms) {
+        tracing::warn!(behind_ms, "the clock was set back since the request store was written last");
+    }
+}
+
+/// Whether a clock stands further back than what keeping it right does to it.
+const fn is_set_back(behind_ms: u64) -> bool {
+    behind_ms >= CLOCK_SET_BACK_MS
 }
 
 /// Whether time may mend it.

@@ -121,7 +121,7 @@ pub(crate) fn unknown(request_id: &str) -> Refusal {
 
 /// 429: too many have not ended.
 pub(crate) fn too_many(scope: &'static str, limit: usize) -> Refusal {
-    let message = format!("Too many return requests of this {scope} have not ended (limit {limit})");
+    let message = format!("Too many return requests, or prompts, of this {scope} have not ended (limit {limit})");
     let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", message);
     unsent(refusal.with("scope", scope).with("limit", limit).retry_later())
 }

@@ -94,7 +94,7 @@ fn flag(fields: &Fields<'_>, key: &'static str, code: &'static str) -> Result<bo
 }
 
 fn invalid_id() -> Refusal {
-    let message = "`requestId` must be 1 to 128 of A-Z a-z 0-9 . _ : - and none of `events`, `stream` and `consumers`";
+    let message = "`requestId` must be 1 to 128 of A-Z a-z 0-9 . _ : - and none of `events`, `stream`, `consumers` and `webhooks`";
     Refusal::bad_request("invalid_request_id", message)
 }
 

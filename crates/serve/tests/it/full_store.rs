@@ -102,6 +102,37 @@ async fn what_an_earlier_life_admitted_is_answered_for_on_a_full_disk_too() {
     assert_eq!(recovered(&daemon, &session, "job-2").await, WHOLE);
 }
 
+/// The request store takes rows still: only the ledger keeps requests out.
+#[tokio::test]
+async fn where_no_prompt_can_be_recorded_the_stream_and_the_deep_health_say_why_until_there_is_room() {
+    let daemon = Daemon::start().await;
+    let session = daemon.create().await;
+    assert_eq!(send(&daemon, &session, Some("first"), "first").await.status, 202);
+    daemon.get(&format!("/session/{session}/turns/first?wait_ms=60000")).await;
+    let daemon = daemon.restart().await;
+    assert_eq!(daemon.post(&format!("/session/{session}/load"), json!({})).await.status, 200);
+    let said = async || {
+        let (stream, health) = (daemon.get("/return-requests/stream").await, daemon.get("/health?deep=1").await);
+        let requests = health.json()["returnRequests"].clone();
+        (stream.json()["degraded"].clone(), requests["status"].clone(), requests["code"].clone())
+    };
+    let submit = async |id: &str| {
+        let body = json!({ "requestId": id, "prompt": [{ "type": "text", "text": "new" }] });
+        daemon.post(&format!("/session/{session}/return-requests"), body).await
+    };
+    let well = (Value::Null, json!("ok"), Value::Null);
+    assert_eq!(said().await, well);
+    let probe = daemon.chats().join("../../../.turnd-room");
+    std::fs::remove_file(&probe).unwrap();
+    std::fs::create_dir(&probe).unwrap();
+    let answer = submit("job-1").await;
+    assert_eq!((answer.verdict().as_str(), &answer.json()["input_written"]), ("507 ledger_unwritable", &json!("no")));
+    assert_eq!(said().await, (json!("ledger_unwritable"), json!("unavailable"), json!("ledger_unwritable")));
+    std::fs::remove_dir(&probe).unwrap();
+    assert_eq!(said().await, well, "nobody has to be refused, or taken, for that");
+    assert_eq!(submit("job-1").await.status, 202);
+}
+
 #[tokio::test]
 async fn an_id_that_cannot_be_written_down_is_not_run_and_stays_free() {
     let daemon = Daemon::start().await;

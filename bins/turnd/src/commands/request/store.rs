@@ -80,6 +80,9 @@ fn exported(folder: &Path, args: &ExportArgs) -> Result<Exit, Failure> {
 
 fn recovered(folder: &Path, args: &RecoverArgs) -> Result<Exit, Failure> {
     if !args.anyway && folder.join(DATABASE).exists() && is_sound(folder)? {
+        if verify(folder).is_ok_and(|report| report.is_exported) {
+            return Err(unusable(OpenError::Exported).and("--anyway makes another stream of it all the same"));
+        }
         let text = "the store is sound, and would become another stream for nothing; --anyway does it all the same";
         return Err(Failure::new(Exit::Rejected, text));
     }

@@ -88,3 +88,18 @@ fn only_what_time_may_mend_is_tried_again() {
         assert_eq!(refusal::of_opening(&error).retry, expected, "{error}");
     }
 }
+
+#[test]
+fn a_clock_that_was_set_back_by_a_second_or_more_since_the_last_life_is_told_in_the_log() {
+    let scratch = tempfile::tempdir().unwrap();
+    let later = now_ms() + 3_600_000;
+    let (store, _) = Store::open(&folder(&scratch), Options::default(), later).unwrap();
+    store.close(later).unwrap();
+    let (store, _) = Store::open(&folder(&scratch), Options::default(), now_ms()).unwrap();
+    assert!(store.was_clean());
+    for (now_ms, is_told) in
+        [(later - 3_600_000, true), (later - 1_000, true), (later - 999, false), (later + 1, false)]
+    {
+        assert_eq!(is_set_back(store.clock_behind_ms(now_ms)), is_told, "{now_ms}");
+    }
+}

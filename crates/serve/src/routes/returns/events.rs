@@ -163,7 +163,7 @@ pub(crate) async fn head(call: &Call<'_>) -> Result<Reply, Refusal> {
         "oldest": oldest,
         "pruned_through": pruned_through,
         "tombstone_floor": tombstone_floor,
-        "degraded": trouble.as_ref().map(|error| refusal::of_store(error).code),
+        "degraded": returns.trouble(trouble.as_ref()).map(|refusal| refusal.code),
         "draining": returns.is_draining(),
     })))
 }

@@ -15,7 +15,6 @@ use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use crate::body::{Fields, NotText, text};
-use crate::clock::now_ms;
 use crate::content;
 use crate::dispatch::Call;
 use crate::limits::{DEADLINE_MS_MAX, JSON_INTEGER_MAX, RETURNS_LIST_DEFAULT, RETURNS_LIST_MAX, RETURNS_WAIT_MS_MAX};

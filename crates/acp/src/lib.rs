@@ -35,7 +35,7 @@ pub use request_id::RequestId;
 pub use rpc_error::RpcError;
 pub use scan::DEPTH_LEVELS_MAX;
 pub use skipped::Skipped;
-pub use splice::{with_member, with_meta};
+pub use splice::{with_member, with_meta, without_prefixed};
 pub use subagent::{of_subagent, parent_call};
 pub use text::{decode_string, lenient_value, repair_surrogates};
 pub use unreadable::Unreadable;

@@ -1,9 +1,12 @@
 //! Putting a member into raw JSON without touching the rest of it.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::field::raw_at;
-use crate::scan::{self, NotAnObject};
+use crate::scan::{self, Member, NotAnObject};
+use crate::text::decode_string;
 
 /// The raw object with one member set to raw JSON, every other byte as it was.
 ///
@@ -35,6 +38,33 @@ fn with_first_member(raw_object: &str, key: &str, raw_value: &str) -> String {
 pub fn with_meta(raw_object: &str, key: &str, value: &Value) -> String {
     let meta = raw_at(raw_object, &["_meta"]).unwrap_or("{}");
     with_member(raw_object, "_meta", &with_member(meta, key, &value.to_string()))
+}
+
+/// The raw object without the members whose names begin with `prefix`, in whatever spelling; every other member as it was.
+///
+/// Nothing of it is decoded but the names, so that nothing a full parser refuses keeps such a member in. Borrowed where there is none,
+/// and what is not an object is as it was, since nobody finds a member in it.
+#[must_use]
+pub fn without_prefixed<'a>(raw_object: &'a str, prefix: &str) -> Cow<'a, str> {
+    let begins_so = |member: &Member| {
+        // A name that cannot be read may be read otherwise by somebody else.
+        decode_string(&raw_object[member.key.clone()]).is_none_or(|name| name.starts_with(prefix))
+    };
+    let mut found = false;
+    let is_object = scan::each_member(raw_object, |member| found |= begins_so(&member));
+    if !found || !matches!(is_object, Ok(true)) {
+        return Cow::Borrowed(raw_object);
+    }
+    let mut kept = String::from("{");
+    // It is an object, as was just seen.
+    let _ = scan::each_member(raw_object, |member| {
+        if !begins_so(&member) {
+            let comma = if kept.len() > 1 { "," } else { "" };
+            kept.extend([comma, &raw_object[member.key], ":", &raw_object[member.value]]);
+        }
+    });
+    kept.push('}');
+    Cow::Owned(kept)
 }
 
 #[cfg(test)]
@@ -78,6 +108,21 @@ mod tests {
             ("null", r#"{"_meta":{"k":true}}"#),
         ] {
             assert_eq!(with_meta(object, "k", &json!(true)), expected);
+        }
+    }
+
+    #[test]
+    fn members_are_taken_out_by_the_beginning_of_their_names_however_these_are_spelled() {
+        for (object, expected) in [
+            (r#"{"t/a":1}"#, "{}"),
+            (r#"{"t\/a":1,"b" : 2 , "\u0074/c":{"d":1}}"#, r#"{"b":2}"#),
+            (r#"{"a":1e9999,"t/a":"\ud83d","c":"\ud83d","t\u002fb\ud83d":0}"#, r#"{"a":1e9999,"c":"\ud83d"}"#),
+            (r#"{"t/a":1,"t/a":2,"a":{"t/a":3}}"#, r#"{"a":{"t/a":3}}"#),
+        ] {
+            assert_eq!(without_prefixed(object, "t/"), expected);
+        }
+        for kept in ["{}", "null", r#"{ "x t/" : 1 }"#, r#"["t/a"]"#, r#""t/a""#, r#"{"t\\/a":1}"#] {
+            assert!(matches!(without_prefixed(kept, "t/"), Cow::Borrowed(raw) if raw == kept), "{kept}");
         }
     }
 

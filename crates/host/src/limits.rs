@@ -22,6 +22,8 @@ pub(crate) const LATE_UNITS_MAX: usize = 32 * 1024;
 pub(crate) const LATE_WORDS_MS: u64 = 10;
 /// Requests of the agent that may wait for the daemon at once. Two were the most ever seen.
 pub(crate) const ASKED_MAX: usize = 1_024;
+/// Requests of the daemon whose answers are only handed on and that may be open at the agent at once. More than one a client are rare.
+pub(crate) const PASSED_MAX: usize = 1_024;
 
 /// Prompts of one session of the agent whose ids are kept, to know what it remembers. Behind so many nobody claims to know it.
 pub(crate) const TOLD_MAX: usize = 10_000;

@@ -11,6 +11,7 @@ mod daemon;
 mod ending;
 mod late;
 mod mid_turn;
+mod passed;
 mod replace;
 mod restore;
 mod rewind;
@@ -39,6 +40,7 @@ use crate::turn::Turn;
 use crate::wire::{self, Capabilities};
 use command::{Command, Heard};
 use late::LateOutput;
+use passed::Passed;
 use replace::Replacement;
 use restore::Restore;
 pub(crate) use rewind::NotRewound;
@@ -166,6 +168,8 @@ pub(crate) struct Machine {
     unavailable: Option<RpcError>,
     /// Requests of the daemon that are open at the agent and whose answers the host reads.
     awaited: HashMap<RequestId, Awaited>,
+    /// Those whose answers it only hands on.
+    passed: Passed,
     /// Requests of the agent that are open at the daemon.
     asked: HashMap<RequestId, Asked>,
     /// Requests of an agent that is no more, whose answers are still on their way. The agent in its place may use the same ids.
@@ -259,6 +263,7 @@ impl Machine {
             initialized: false,
             unavailable: None,
             awaited: HashMap::new(),
+            passed: Passed::default(),
             asked: HashMap::new(),
             orphaned: HashSet::new(),
             introduction: None,

@@ -2,6 +2,7 @@
 //!
 //! Everything else passes through as it came.
 
+mod ours;
 mod witnessed;
 
 use acp::{Message, RequestId, RpcError, compose};
@@ -14,6 +15,7 @@ use crate::exit::Exit;
 use crate::recording::Recording;
 use crate::turn::Prompt;
 
+pub(crate) use ours::without_our_words;
 pub(crate) use witnessed::{message_id, opened_by, prompt_written, strayed, with_process, with_reach, witnessed};
 
 pub(crate) const INITIALIZE: &str = "initialize";
@@ -204,16 +206,6 @@ pub(crate) fn recording(recording: Recording) -> Bytes {
     let Recording { held_records, held_bytes, given_up } = recording;
     let params = json!({ "heldRecords": held_records, "heldBytes": held_bytes, "givenUp": given_up });
     compose::notification(RECORDING_DEGRADED, &params)
-}
-
-/// An error answer of the agent without what only turnd may say in it; none when there is nothing of that kind. A code of
-/// ours in an agent's mouth would go on record, and a deadline on record withholds every later verdict.
-pub(crate) fn without_our_words(id: &RequestId, message: &Message) -> Option<Message> {
-    let mut error = message.rpc_error()?;
-    let mut data = acp::lenient_value(error.data.as_deref().filter(|data| data.contains("turnd/"))?)?;
-    data.as_object_mut()?.retain(|key, _| !key.starts_with("turnd/"));
-    error.data = Some(data.to_string());
-    Message::parse(compose::error_response(id, &error)).ok()
 }
 
 /// What an error answer of the agent says: the code and the message that its turn ends with.

@@ -17,7 +17,7 @@ impl Machine {
             Kind::Notification { method } if method.starts_with(wire::OURS) => {}
             Kind::Notification { .. } => self.tell_daemon(line_of(message)),
             Kind::Request { id, method } => self.asked(id, self.asks_for(method, message), message),
-            Kind::Response { id: Some(id) } => match wire::without_our_words(id, message) {
+            Kind::Response { id: Some(id) } => match wire::without_our_words(message) {
                 Some(cleaned) => self.answer(at_ms, id, &cleaned),
                 None => self.answer(at_ms, id, message),
             },
@@ -137,7 +137,12 @@ impl Machine {
                 }
             }
             (Some(Awaited::Choice(choice)), Outcome::Result(answer)) => self.chosen(choice, answer),
-            _ => {}
+            (Some(_), Outcome::Error(_)) => {}
+            (None, _) if self.passed.take(id) => {}
+            (None, _) => {
+                tracing::warn!("the agent has answered what it was not asked; that is no answer");
+                return;
+            }
         }
         self.tell_daemon(line_of(message));
     }

@@ -66,8 +66,9 @@ impl Machine {
             wire::SESSION_NEW => Some(Awaited::NewSession { cwd: wire::cwd(message.params().unwrap_or_default()) }),
             _ => Choice::read(method, message.params().unwrap_or("{}")).map(Awaited::Choice),
         };
-        if let Some(awaited) = awaited {
-            self.awaited.insert(id.clone(), awaited);
+        match awaited {
+            Some(awaited) => drop(self.awaited.insert(id.clone(), awaited)),
+            None => self.passed.note(id.clone()),
         }
         self.tell_agent(line_of(message));
     }

@@ -10,6 +10,7 @@
 
 use acp::{Message, Outcome, RequestId, compose};
 
+use super::passed::Passed;
 use super::written::Failed;
 use super::{Effect, Machine, Phase};
 use crate::options::Mode;
@@ -75,6 +76,7 @@ impl Machine {
             (Some(replacement), Ok(())) => {
                 replacement.greeting = Some(greeting.clone());
                 self.forget_strayed();
+                self.passed = Passed::default();
                 self.remembered = self.agent_session.take().or(self.remembered.take());
                 (self.initialized, self.capabilities) = (false, Capabilities::default());
                 self.tell_agent(compose::request_raw(&greeting, wire::INITIALIZE, &introduction));

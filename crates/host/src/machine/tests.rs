@@ -4,6 +4,7 @@
 mod about;
 mod commands;
 mod ending;
+mod forging;
 mod numbering;
 mod properties;
 mod replacing;
@@ -312,7 +313,7 @@ fn a_second_answer_and_one_to_nothing_change_nothing() {
     assert_eq!(world.agent(r#"{"id":null,"error":{"code":1,"message":"?"}}"#), "daemon< #? error 1");
     world.agent(r#"{"id":2,"result":{"stopReason":"end_turn"}}"#);
     let second = world.agent(r#"{"id":2,"result":{"stopReason":"refusal"}}"#);
-    assert_eq!(second, r#"daemon< #2 {"stopReason":"refusal"}"#);
+    assert_eq!(second, "", "the daemon may have given that number to something else");
 }
 
 #[test]
@@ -323,6 +324,7 @@ fn what_is_not_understood_passes_as_it_came() {
         r#"{"method":"_auth/status_update","params":null}"#,
         r#"{"result":{"a":1},"id":77}"#,
     ] {
+        world.daemon(r#"{"id":77,"method":"x/y"}"#);
         let sent = world.input(Input::Agent(message(line)));
         assert_eq!(sent, [Effect::ToDaemon(Bytes::from(format!("{line}\n")))]);
         let sent = world.input(Input::Daemon(message(line)));

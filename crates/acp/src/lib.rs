@@ -10,6 +10,7 @@
 //! came, and looked into only where a rule needs it ([`raw_at`], [`string_at`]).
 
 pub mod compose;
+mod echo;
 mod field;
 mod frame;
 mod message;
@@ -26,6 +27,7 @@ mod unreadable;
 
 pub use agent_client_protocol_schema::{ProtocolVersion, v1 as schema};
 
+pub use echo::{ECHO_PIECES_MAX, Echo, Echoed};
 pub use field::{raw_at, string_at};
 pub use frame::{FRAME_BYTES_MAX, FrameCounts, FrameError, FrameReader};
 pub use message::{Kind, Message, NotAMessage, Outcome};

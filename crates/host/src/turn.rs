@@ -9,13 +9,14 @@
 
 mod block;
 mod calls;
+pub(crate) mod echo;
 pub(crate) mod json;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 use serde_json::Value;
-use transcript::{Body, TurnResult, TurnState};
+use transcript::{Body, Contradiction, TurnResult, TurnState};
 
 use crate::limits::HELD_CALLS_MAX;
 use block::Block;
@@ -56,6 +57,8 @@ pub(crate) struct Turn {
     calls: Calls,
     /// Its agent has said words that belong to no turn, and what is said in this one may be another one's.
     has_strayed: bool,
+    /// What it took for its user's words is not what was asked.
+    contradiction: Option<Contradiction>,
 }
 
 impl Turn {
@@ -72,6 +75,7 @@ impl Turn {
             block: Block::default(),
             calls: Calls::default(),
             has_strayed: false,
+            contradiction: None,
         };
         (turn, record)
     }
@@ -79,6 +83,11 @@ impl Turn {
     /// The agent says words that belong to no turn.
     pub(crate) fn note_strayed(&mut self) {
         self.has_strayed = true;
+    }
+
+    /// The agent has answered, and this is what its echo of the prompt comes to.
+    pub(crate) fn note_echo(&mut self, contradiction: Option<Contradiction>) {
+        self.contradiction = contradiction;
     }
 
     /// The prompt whose turn this is.
@@ -93,7 +102,7 @@ impl Turn {
             Update::Thought(chunk) => self.say(true, &chunk),
             Update::CallBegins(fields) => self.call(&fields, true),
             Update::CallGoesOn(fields) => self.call(&fields, false),
-            Update::Echo | Update::State => Vec::new(),
+            Update::User { .. } | Update::Echo | Update::State => Vec::new(),
         }
     }
 
@@ -176,6 +185,7 @@ impl Turn {
         result.started_at = Some(self.started_at);
         result.originator_client_id.clone_from(&self.originator);
         result.stray_words = self.has_strayed;
+        result.contradiction = self.contradiction;
         match ending {
             Ending::Completed { stop_reason } => {
                 result.stop_reason = Some(stop_reason);

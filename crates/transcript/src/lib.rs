@@ -52,7 +52,7 @@ pub use lock::{LockError, Owner, SessionLock};
 pub use origin::{Absent, check, open};
 pub use own_turn::{Asked, ExactTurn, NoCertainty, Own, OwnTurn, find_own_turn};
 pub use projection::{AnsweredCommand, History, HistoryTail, Unreadable};
-pub use prompt_text::prompt_texts;
+pub use prompt_text::{block_text, prompt_texts};
 pub use record::{
     Call, Goal, GoalEnd, Kind, LATE_OUTPUT_SUBTYPE, Message, Payload, Record, Role, SlashCommand, Snapshot,
     TITLE_SUBTYPE, USER_SHELL_COMMAND, USER_SHELL_RESULT, is_off_branch_subtype,
@@ -63,7 +63,7 @@ pub use rewind_points::{REWIND_POINTS_MAX, RewindPoint, RewindPoints, rewind_poi
 pub use snapshot::{PageError, Unavailable};
 pub use tail::{TAIL_BYTES_MAX, tail_uuid};
 pub use time::to_text as iso_text;
-pub use turn_result::{RESULT_TEXT_TRUNCATED, TURN_RESULT_SUBTYPE, TurnError, TurnResult, TurnState};
+pub use turn_result::{Contradiction, RESULT_TEXT_TRUNCATED, TURN_RESULT_SUBTYPE, TurnError, TurnResult, TurnState};
 pub use writer::{AppendError, Durability, Identity, OpenError, REWIND_SUBTYPE, Rewind, RewindError, Writer};
 
 /// A part of a message or a payload, as it is handed on.

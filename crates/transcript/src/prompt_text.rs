@@ -9,7 +9,9 @@ pub fn prompt_texts(blocks: &Value) -> Vec<String> {
     blocks.as_array().into_iter().flatten().map(block_text).collect()
 }
 
-fn block_text(block: &Value) -> String {
+/// The text that stands for one content block.
+#[must_use]
+pub fn block_text(block: &Value) -> String {
     let field = |pointer| block.pointer(pointer).and_then(Value::as_str);
     match field("/type") {
         Some("text") => field("/text").unwrap_or_default().to_owned(),

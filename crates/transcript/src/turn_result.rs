@@ -74,6 +74,30 @@ pub struct TurnResult {
     /// promised to somebody.
     #[serde(skip_serializing_if = "is_false")]
     pub stray_words: bool,
+    /// What the agent took for its user's words is not what was asked. Of turns whose outcome is promised to somebody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contradiction: Option<Contradiction>,
+}
+
+/// How an agent can speak against having worked on what it was asked, in the word of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contradiction {
+    /// It repeated another prompt.
+    PromptMismatch,
+    /// It was asked something else too.
+    ExtraUserMessage,
+}
+
+impl Contradiction {
+    /// Reads the word of the format.
+    fn parse(word: &str) -> Option<Self> {
+        match word {
+            "prompt_mismatch" => Some(Self::PromptMismatch),
+            "extra_user_message" => Some(Self::ExtraUserMessage),
+            _ => None,
+        }
+    }
 }
 
 /// The three ways a turn ends.
@@ -122,6 +146,7 @@ impl TurnResult {
             partial_text: None,
             partial_bytes: None,
             stray_words: false,
+            contradiction: None,
         }
     }
 
@@ -226,6 +251,10 @@ impl TurnResult {
             partial_text: fields.text("partialText", TEXT_UNITS_MAX)?,
             partial_bytes: fields.whole("partialBytes")?,
             stray_words: fields.flag("strayWords")?,
+            contradiction: match fields.text("contradiction", IDENTIFIER_UNITS_MAX)? {
+                Some(word) => Some(Contradiction::parse(&word)?),
+                None => None,
+            },
         };
         result.is_consistent().then_some(result)
     }

@@ -9,6 +9,7 @@ mod idempotency;
 mod interrupting;
 mod kill_points;
 mod lingering;
+mod lying;
 mod reading;
 mod straying;
 mod stream;

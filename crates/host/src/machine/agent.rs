@@ -47,6 +47,7 @@ impl Machine {
     /// Only what an agent says about its own session is recorded: subagents have sessions of their own. The daemon is told.
     fn record(&mut self, update: Update, message: &Message) {
         let is_in_turn = self.is_in_turn(&update, message);
+        self.hear_echo(&update);
         match &mut self.running {
             Some(running) if is_in_turn => {
                 let records = running.turn.as_mut().map(|turn| turn.observe(update));

@@ -119,6 +119,7 @@ impl Machine {
         let late = self.late.take();
         self.append(late.into_iter().collect());
         let after_ms = prompt.after_ms;
+        let witnessed = witnessed.map(|witnessed| witnessed.asking(&prompt.raw_blocks));
         let (turn, record) = Turn::begin(prompt, at_ms, self.model.clone());
         let undispatched = Some(self.with_context(id, message));
         let request = id.clone();

@@ -3,7 +3,7 @@
 use acp::{Message, Outcome};
 use bytes::Bytes;
 
-use super::written::Failed;
+use super::written::{Failed, note_echo};
 use super::{Awaited, Effect, Machine, Phase, Running, line_of};
 use crate::exit::Exit;
 use crate::turn::Ending;
@@ -12,7 +12,8 @@ use crate::wire::{self, Stamp, code};
 impl Machine {
     /// The agent has answered the running prompt. The result is on disk before the daemon hears of it.
     pub(super) fn settle(&mut self, at_ms: u64, outcome: &Outcome<'_>, message: &Message) {
-        let Some(running) = self.running.take() else { return };
+        let Some(mut running) = self.running.take() else { return };
+        note_echo(&mut running);
         self.begin_pause(at_ms, &running);
         let line = if running.turn.is_none() {
             // A native agent has recorded its turn itself, and its word is not to be contradicted.

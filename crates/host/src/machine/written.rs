@@ -6,8 +6,10 @@
 use acp::{RequestId, RpcError};
 use bytes::Bytes;
 
-use super::{Effect, Machine};
+use super::{Effect, Machine, Running};
 use crate::outgoing::Reach;
+use crate::turn::echo::Echo;
+use crate::turn::json::Update;
 use crate::wire;
 
 /// A witnessed prompt.
@@ -15,11 +17,18 @@ use crate::wire;
 pub(super) struct Witnessed {
     prompt_id: String,
     reach: Reach,
+    /// Of a turn that is recorded here.
+    echo: Echo,
 }
 
 impl Witnessed {
     pub(super) fn new(prompt_id: String) -> Self {
-        Self { prompt_id, reach: Reach::Nothing }
+        Self { prompt_id, reach: Reach::Nothing, echo: Echo::default() }
+    }
+
+    /// The same with the prompt's content, to know its echo by.
+    pub(super) fn asking(self, raw_blocks: &str) -> Self {
+        Self { echo: Echo::of(raw_blocks), ..self }
     }
 }
 
@@ -54,6 +63,14 @@ impl Machine {
         }
     }
 
+    /// Listens to what the agent takes for its user's words.
+    pub(super) fn hear_echo(&mut self, update: &Update) {
+        let Update::User { message_id, content } = update else { return };
+        if let Some(witnessed) = self.running.as_mut().and_then(|running| running.witnessed.as_mut()) {
+            witnessed.echo.hear(message_id.as_deref(), content);
+        }
+    }
+
     /// Whether an answer to the running prompt comes from an agent that cannot have read it.
     pub(super) fn is_answered_unread(&self) -> bool {
         self.reach() == Some(Reach::Nothing)
@@ -65,5 +82,12 @@ impl Machine {
             None => error,
         };
         self.refuse(&failed.request, &error);
+    }
+}
+
+/// What the agent's echo of its prompt comes to is part of the turn's result.
+pub(super) fn note_echo(running: &mut Running) {
+    if let (Some(turn), Some(witnessed)) = (&mut running.turn, &running.witnessed) {
+        turn.note_echo(witnessed.echo.contradiction());
     }
 }

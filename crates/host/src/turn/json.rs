@@ -20,7 +20,9 @@ pub(crate) enum Update {
     CallBegins(CallFields),
     /// Something about a tool call has changed.
     CallGoesOn(CallFields),
-    /// The user's text or a plan: part of the conversation, but never of the record.
+    /// What the agent takes for the user's words. The content is raw JSON.
+    User { message_id: Option<String>, content: String },
+    /// A plan or a subagent's words: part of the conversation, but never of the record.
     Echo,
     /// State of the session: commands, modes, usage, titles, and whatever else there is.
     State,
@@ -52,14 +54,18 @@ impl Update {
         let kind = acp::string_at(update, &["sessionUpdate"]).unwrap_or_default();
         match kind.as_str() {
             // A subagent's words are not the turn's, and its tools do not end what the turn itself has said.
-            "agent_message_chunk" | "agent_thought_chunk" | "tool_call" | "tool_call_update"
+            "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk" | "tool_call" | "tool_call_update"
                 if acp::of_subagent(update) =>
             {
                 Self::Echo
             }
             "agent_message_chunk" => text_of(update).map_or(Self::Echo, Self::Text),
             "agent_thought_chunk" => text_of(update).map_or(Self::Echo, Self::Thought),
-            "user_message_chunk" | "plan" => Self::Echo,
+            "user_message_chunk" => Self::User {
+                message_id: acp::string_at(update, &["messageId"]),
+                content: acp::raw_at(update, &["content"]).unwrap_or("null").to_owned(),
+            },
+            "plan" => Self::Echo,
             "tool_call" => Self::CallBegins(CallFields::read(update)),
             "tool_call_update" => Self::CallGoesOn(CallFields::read(update)),
             _ => Self::State,
@@ -71,7 +77,7 @@ impl Update {
         match self {
             Self::Text(text) => !text.is_empty(),
             Self::CallBegins(_) | Self::CallGoesOn(_) => true,
-            Self::Thought(_) | Self::Echo | Self::State => false,
+            Self::Thought(_) | Self::User { .. } | Self::Echo | Self::State => false,
         }
     }
 

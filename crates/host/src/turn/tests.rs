@@ -73,10 +73,11 @@ pub(crate) fn shown(record: &Body) -> String {
         }
         Body::System { subtype, payload } => match TurnResult::from_payload(payload) {
             Some(result) => format!(
-                "R={}({}){}",
+                "R={}({}){}{}",
                 result.state.as_str(),
                 result.result_text.or(result.partial_text).unwrap_or_default(),
                 if result.stray_words { "!" } else { "" },
+                result.contradiction.map_or(String::new(), |contradiction| format!("{contradiction:?}")),
             ),
             None => subtype.clone(),
         },

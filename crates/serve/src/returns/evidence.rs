@@ -6,7 +6,7 @@ use ledger::Ledger;
 use request::recovery::{LedgerFound, Loss, PromptSeen, Seen, TextSeen, TranscriptFound, TurnSeen, TurnState};
 use request::{Hash, Request};
 use sha2::{Digest as _, Sha256};
-use transcript::{Answer, Asked, ExactTurn, NoCertainty, Own, OwnTurn, find_own_turn};
+use transcript::{Answer, Asked, Contradiction, ExactTurn, NoCertainty, Own, OwnTurn, find_own_turn};
 
 use crate::returns::{RECORD_HASH, final_text, host_word};
 
@@ -80,7 +80,12 @@ fn of_own_turn(found: OwnTurn, prompt_id: &str) -> TranscriptFound {
     };
     let ours = |prompt| asked(Some(prompt_id), prompt);
     TranscriptFound::Behind(match found {
-        OwnTurn::Exact(exact) => vec![ours(PromptSeen::Same), turn(&exact)],
+        OwnTurn::Exact(exact) => match exact.result.contradiction {
+            // What its host heard of it; the daemon would have too.
+            Some(Contradiction::PromptMismatch) => vec![ours(PromptSeen::Other)],
+            Some(Contradiction::ExtraUserMessage) => vec![ours(PromptSeen::Same), asked(None, PromptSeen::Untold)],
+            None => vec![ours(PromptSeen::Same), turn(&exact)],
+        },
         OwnTurn::Interrupted => vec![ours(PromptSeen::Same)],
         OwnTurn::Nothing => Vec::new(),
         OwnTurn::OrderOnly => vec![asked(None, PromptSeen::Untold)],

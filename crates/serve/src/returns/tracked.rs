@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use acp::{Echo, Echoed};
 use bridge::Session;
 use request::store::Applied;
 use request::{Phase, Request, RequestId, State};
@@ -60,31 +61,16 @@ struct Live {
     incarnation_id: Option<String>,
     due: Option<Instant>,
     deadline: Option<AbortHandle>,
-    echo: Echo,
+    heard: Heard,
     /// Somebody has said something into the turn.
     has_extra_message: bool,
 }
 
 /// What the agent takes for the user's words.
 #[derive(Default)]
-struct Echo {
-    message_id: Option<String>,
-    pieces: usize,
-    heard: Sha256,
-    has_second: bool,
-}
-
-/// What an echo comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Echoed {
-    /// There was none, or it was cut off by the bound of what is heard.
-    Unknown,
-    /// It is what was asked.
-    Agrees,
-    /// It is something else.
-    Differs,
-    /// There was more than one message.
-    Several,
+struct Heard {
+    echo: Echo,
+    texts: Sha256,
 }
 
 impl Entry {
@@ -205,27 +191,16 @@ impl Entry {
     }
 
     fn take_echo(&self, message_id: Option<&str>, text: &str) {
-        let echo = &mut lock(&self.live).echo;
-        if echo.pieces == 0 {
-            echo.message_id = message_id.map(str::to_owned);
-        }
-        echo.has_second |= echo.message_id.as_deref() != message_id;
-        echo.pieces += 1;
-        echo.heard.update(text.as_bytes());
+        let heard = &mut lock(&self.live).heard;
+        heard.echo.take(message_id);
+        heard.texts.update(text.as_bytes());
     }
 
     /// What all of it comes to.
     pub(crate) fn echoed(&self) -> Echoed {
         let live = lock(&self.live);
-        let echo = &live.echo;
-        if echo.pieces == 0 || echo.pieces >= bridge::limits::HEARD_USER_MESSAGES_MAX {
-            return Echoed::Unknown;
-        }
-        if echo.has_second {
-            return Echoed::Several;
-        }
-        let heard: [u8; 32] = echo.heard.clone().finalize().into();
-        if heard == self.texts { Echoed::Agrees } else { Echoed::Differs }
+        let texts: [u8; 32] = live.heard.texts.clone().finalize().into();
+        live.heard.echo.echoed(texts == self.texts)
     }
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use acp::Echoed;
 use bridge::witness::{Cause, Dispatch, Ended, FinalText, Heard, Process, Settling};
 use bridge::{FlushOrigin, InputWritten, Session, Terminal, Witness};
 use request::store::{Applied, StoreError};
@@ -13,7 +14,7 @@ use tokio::time::timeout;
 use crate::clock::now_ms;
 use crate::limits::STAGE_WAIT_MS;
 use crate::returns::refusal;
-use crate::returns::tracked::{Echoed, Entry};
+use crate::returns::tracked::Entry;
 use crate::returns::{Returns, asked, final_text, host_word};
 use crate::tasks::blocking;
 
@@ -197,8 +198,7 @@ fn baseline(baseline: &bridge::witness::Baseline) -> Baseline {
 
 /// The text of a content block that the agent echoes, as a user record would have it.
 fn echoed_text(content: &str) -> String {
-    let block = serde_json::from_str(content).unwrap_or_default();
-    transcript::prompt_texts(&serde_json::Value::Array(vec![block])).concat()
+    transcript::block_text(&acp::lenient_value(content).unwrap_or_default())
 }
 
 /// The error numbers which mean that the call never started: unknown method, invalid parameters, not logged in.

@@ -261,3 +261,15 @@ fn the_three_states_are_told_by_their_words() {
         assert_eq!(TurnState::parse(word), None, "{word:?}");
     }
 }
+
+#[test]
+fn what_speaks_against_a_turn_is_read_as_it_was_written_and_in_no_other_word() {
+    for word in ["prompt_mismatch", "extra_user_message"] {
+        let found = read("completed", &json!({"contradiction": word})).unwrap();
+        assert_eq!(written(found)["contradiction"], word);
+    }
+    assert_eq!(read("completed", &json!({})).unwrap().contradiction, None);
+    for other in [json!("else"), json!(true), json!("")] {
+        assert_eq!(read("completed", &json!({"contradiction": other})), None, "{other}: it says something");
+    }
+}

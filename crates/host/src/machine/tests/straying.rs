@@ -186,3 +186,32 @@ fn a_daemon_that_dies_in_that_moment_leaves_the_rest_of_it_to_the_host() {
     world.answered(2);
     assert_eq!(world.shown(Input::DaemonGone), "end", "nothing was promised");
 }
+
+/// A piece of what the agent takes for its user's words. The prompt is `go`.
+fn user_line(message_id: &str, text: &str) -> String {
+    let content = format!(r#"{{"type":"text","text":"{text}"}}"#);
+    update_line(&format!(r#"{{"sessionUpdate":"user_message_chunk","messageId":"{message_id}","content":{content}}}"#))
+}
+
+#[test]
+fn scenarios_46_and_47_a_promised_turn_whose_agent_was_asked_something_else_says_so() {
+    let cases: [(&[(&str, &str)], &str); 5] = [
+        (&[], ""),
+        (&[("m", "g"), ("m", "o")], ""),
+        (&[("m", "gone")], "PromptMismatch"),
+        (&[("m", "g")], "PromptMismatch"),
+        (&[("m", "go"), ("n", "on")], "ExtraUserMessage"),
+    ];
+    for (pieces, said) in cases {
+        let mut world = World::ready();
+        world.witnessed(2);
+        for (id, text) in pieces {
+            world.agent(&user_line(id, text));
+        }
+        world.says("hello");
+        assert_eq!(world.answered(2), format!("write A(hello) R=completed(hello){said};"), "{pieces:?}");
+        world.prompt(3);
+        world.agent(&user_line("o", "gone"));
+        assert_eq!(world.answered(3), "write R=completed();", "of a plain one nothing is said");
+    }
+}

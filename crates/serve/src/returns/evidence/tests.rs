@@ -130,3 +130,16 @@ fn the_ledger_says_whether_an_end_was_seen_or_concluded() {
         assert_eq!(in_ledger(&ledger, "p"), expected, "{record:?}");
     }
 }
+
+#[test]
+fn scenarios_46_and_47_a_turn_whose_host_heard_of_another_prompt_is_no_answer_to_this_one() {
+    for (contradiction, expected) in [
+        (Contradiction::PromptMismatch, "indeterminate prompt_mismatch - -"),
+        (Contradiction::ExtraUserMessage, "indeterminate extra_user_message - -"),
+    ] {
+        let mut result = TurnResult::new("p", transcript::TurnState::Completed, 7).with_result_text("so");
+        (result.stop_reason, result.contradiction) = (Some("end_turn".into()), Some(contradiction));
+        let records = vec![asked(Some("p"), ASKED), said("so"), result.into()];
+        assert_eq!(decided(records, LedgerFound::Open), expected);
+    }
+}

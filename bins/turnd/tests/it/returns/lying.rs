@@ -76,7 +76,7 @@ fn an_agents_error_says_nothing_in_its_hosts_name_however_it_is_spelled() {
         let prompt = liar.world.prompt(&session, &text);
         let over = liar.world.settle(&session, &prompt);
         assert_eq!((&over["state"], &over["inputWritten"]), (&json!("error"), &json!("yes")), "{name}: {over}");
-        assert_eq!(over["errorCode"], "-32000", "{name}: {over}");
+        assert_eq!(over["error"]["code"], "-32000", "{name}: {over}");
         assert_eq!(liar.played(name), 1);
         assert!(!liar.world.transcript(&session).contains("session_closed"), "{name}");
     }

@@ -7,6 +7,8 @@ use acp::schema::StopReason;
 pub(crate) enum Ending {
     /// An answer with this stop reason.
     Stop(StopReason),
+    /// The same with a reason that the protocol need not know.
+    StopFor(String),
     /// An error.
     Fail(RpcError),
     /// Nothing more: the script has answered by itself.

@@ -7,8 +7,10 @@ use crate::turn::Turn;
 
 mod disobey;
 mod garble;
+mod quote;
 mod speak;
 mod steer;
+mod steps;
 mod stop;
 mod tool;
 mod wreck;
@@ -42,6 +44,10 @@ pub enum Arguments {
     Text,
     /// Some text or nothing.
     MaybeText,
+    /// One word.
+    Word,
+    /// A JSON-RPC error number, and some text or nothing.
+    Code,
 }
 
 type Playing<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
@@ -52,11 +58,17 @@ pub const SCRIPTS: &[Script] = &[
     speak::SLOW,
     speak::THINK,
     speak::LONG,
+    speak::WIDE,
     speak::EMPTY,
     speak::RECALL,
     tool::TOOL,
+    steps::STEPS,
+    quote::QUOTE,
+    quote::MISQUOTE,
     steer::STEER,
     stop::FAIL,
+    stop::REJECT,
+    stop::STOP,
     stop::REFUSE,
     stop::MAX_TOKENS,
     stop::HANG,
@@ -102,6 +114,8 @@ impl Arguments {
             Self::MaybeNumber => rest.is_empty() || number(),
             Self::Text => !rest.is_empty(),
             Self::MaybeText => true,
+            Self::Word => rest.split_whitespace().count() == 1,
+            Self::Code => code(rest).is_some(),
         }
     }
 }
@@ -109,6 +123,12 @@ impl Arguments {
 /// The number that [`Arguments::fit`] has found, or what stands in for none.
 fn number(arguments: &str, default: u64) -> u64 {
     arguments.parse().unwrap_or(default)
+}
+
+/// The error number that [`Arguments::fit`] has found, and what stands behind it.
+fn code(arguments: &str) -> Option<(i64, &str)> {
+    let (number, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+    Some((number.parse().ok()?, rest.trim()))
 }
 
 impl std::fmt::Debug for Script {
@@ -135,6 +155,9 @@ mod tests {
         check("deaf", "deaf", "");
         check("deaf\n50", "deaf", "50");
         check("think about\nit", "think", "about\nit");
+        check("stop pause_turn", "stop", "pause_turn");
+        check("reject -32602", "reject", "-32602");
+        check("reject -32602 but why", "reject", "-32602 but why");
     }
 
     #[test]
@@ -151,6 +174,12 @@ mod tests {
             "Slow 5",
             "slower 5",
             "empty the bin",
+            "stop",
+            "stop that now",
+            "reject",
+            "reject this",
+            "quote me",
+            "steps",
         ] {
             check(text, "", text);
         }

@@ -208,6 +208,7 @@ impl Turn {
     fn end(&mut self, ending: &Ending) -> Option<Bytes> {
         let line = match ending {
             Ending::Stop(reason) => compose::response(&self.request_id, &PromptResponse::new(*reason)),
+            Ending::StopFor(reason) => compose::response(&self.request_id, &json!({ "stopReason": reason })),
             Ending::Fail(error) => compose::error_response(&self.request_id, error),
             Ending::Answered | Ending::Death => return None,
         };

@@ -1,5 +1,7 @@
 //! A world with one store, one daemon at a time, and the means to kill what runs in it.
 
+mod aftermath;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -54,11 +56,15 @@ impl World {
 
     /// The same, where every agent keeps a synced journal, all of them the same.
     pub(crate) fn journaled(flags: &[&str]) -> Self {
+        Self::journaled_agent(&[], flags)
+    }
+
+    /// The same with flags for the agents.
+    pub(crate) fn journaled_agent(of_agent: &[&str], flags: &[&str]) -> Self {
         let base = tempfile::tempdir().unwrap();
         let journal = base.path().join(JOURNAL).display().to_string();
-        let agent = [env!("CARGO_BIN_EXE_turnd"), "agent", "--answer-after-ms", "0", "--journal", &journal]
-            .map(|word| format!("'{word}'"))
-            .join(" ");
+        let always = [env!("CARGO_BIN_EXE_turnd"), "agent", "--answer-after-ms", "0", "--journal", &journal];
+        let agent = always.iter().chain(of_agent).map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
         let flags = ["--agent", &agent].iter().chain(flags).map(ToString::to_string).collect();
         Self::over(base, flags)
     }

@@ -10,6 +10,9 @@ use crate::turn::Turn;
 /// Time between two chunks of `slow`: often enough to look alive, seldom enough to read along.
 const BEAT: Duration = Duration::from_millis(50);
 
+/// What `wide` says: three bytes, which no power of two is a multiple of.
+const WIDE_CHARACTER: &str = "€";
+
 /// Chunks an echo comes in.
 const ECHO_CHUNKS: usize = 3;
 
@@ -43,6 +46,14 @@ pub(super) const LONG: Script = Script {
     example: "long 100000",
     what: "answers with so many bytes",
     act: |turn, length| Box::pin(long(turn, number(length, 0))),
+};
+
+pub(super) const WIDE: Script = Script {
+    name: "wide",
+    arguments: Arguments::Number,
+    example: "wide 10000",
+    what: "answers with so many characters of three bytes each",
+    act: |turn, count| Box::pin(wide(turn, number(count, 0))),
 };
 
 pub(super) const EMPTY: Script = Script {
@@ -112,6 +123,17 @@ async fn long(turn: &mut Turn, length_bytes: u64) -> Outcome {
         let start = usize::try_from(said % 10).unwrap_or(0);
         turn.say(&digits[start..start + chunk_bytes]).await;
         said += chunk_bytes as u64;
+    }
+    Ok(Ending::END_TURN)
+}
+
+async fn wide(turn: &mut Turn, count: u64) -> Outcome {
+    let whole = WIDE_CHARACTER.repeat(CHUNK_BYTES / WIDE_CHARACTER.len());
+    let mut left_bytes = count.saturating_mul(WIDE_CHARACTER.len() as u64);
+    while left_bytes > 0 {
+        let chunk = &whole[..usize::try_from(left_bytes).map_or(whole.len(), |left| left.min(whole.len()))];
+        turn.say(chunk).await;
+        left_bytes -= chunk.len() as u64;
     }
     Ok(Ending::END_TURN)
 }

@@ -7,7 +7,7 @@ use acp::rpc_error::INTERNAL_ERROR;
 use acp::schema::StopReason;
 use serde_json::json;
 
-use super::{Arguments, Script};
+use super::{Arguments, Script, code};
 use crate::ending::{Ending, Outcome};
 use crate::turn::Turn;
 
@@ -17,6 +17,22 @@ pub(super) const FAIL: Script = Script {
     example: "fail no disk",
     what: "ends in a JSON-RPC error with these details",
     act: |_, details| Box::pin(async { Ok(fail(details)) }),
+};
+
+pub(super) const REJECT: Script = Script {
+    name: "reject",
+    arguments: Arguments::Code,
+    example: "reject -32602",
+    what: "answers with an error of this number; what follows the number it says before",
+    act: |turn, arguments| Box::pin(reject(turn, arguments)),
+};
+
+pub(super) const STOP: Script = Script {
+    name: "stop",
+    arguments: Arguments::Word,
+    example: "stop pause_turn",
+    what: "says a few words and stops for this reason, which may be any word",
+    act: |turn, reason| Box::pin(stop(turn, reason)),
 };
 
 pub(super) const REFUSE: Script = Script {
@@ -54,6 +70,19 @@ pub(super) const STUCK: Script = Script {
 fn fail(details: &str) -> Ending {
     let details = if details.is_empty() { "the script says so" } else { details };
     Ending::Fail(RpcError::new(INTERNAL_ERROR, "Internal error").with_data(&json!({"details": details})))
+}
+
+async fn reject(turn: &mut Turn, arguments: &str) -> Outcome {
+    let (number, words) = code(arguments).unwrap_or((INTERNAL_ERROR, ""));
+    if !words.is_empty() {
+        turn.say(words).await;
+    }
+    Ok(Ending::Fail(RpcError::new(number, "the script says so")))
+}
+
+async fn stop(turn: &mut Turn, reason: &str) -> Outcome {
+    turn.say("That is all for now.").await;
+    Ok(Ending::StopFor(reason.to_owned()))
 }
 
 async fn say_and_stop(turn: &mut Turn, text: &str, reason: StopReason) -> Outcome {

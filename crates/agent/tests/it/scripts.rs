@@ -10,7 +10,8 @@ use crate::client::{Client, Heard};
 /// How the example of each script ends.
 fn expected_end(script: &Script) -> &'static str {
     match script.name {
-        "" | "slow" | "think" | "long" | "empty" | "recall" | "tool" | "steer" => "end_turn",
+        "" | "slow" | "think" | "long" | "wide" | "empty" | "recall" | "tool" | "steer" | "steps" => "end_turn",
+        "quote" | "misquote" => "end_turn",
         "deaf" | "late" | "hasty" | "twice" | "noise" | "surrogate" | "endless" | "flood" | "grandchild" => "end_turn",
         "numbered" | "garble" => "end_turn",
         "mumble" => "unread",
@@ -18,6 +19,8 @@ fn expected_end(script: &Script) -> &'static str {
         "refuse" => "refusal",
         "max_tokens" => "max_tokens",
         "fail" => "-32603",
+        "reject" => "-32602",
+        "stop" => "pause_turn",
         "die" => "death",
         unknown => panic!("no expectation for the script {unknown:?}"),
     }
@@ -110,6 +113,47 @@ async fn a_long_answer_has_exactly_its_bytes() {
         let text = heard(&format!("long {length}")).await.text();
         assert_eq!(text.len(), length);
         assert!(text.bytes().enumerate().all(|(at, byte)| usize::from(byte - b'0') == at % 10));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wide_answer_has_exactly_its_characters() {
+    for count in [0, 1, 5_461, 5_462, 20_000] {
+        assert_eq!(heard(&format!("wide {count}")).await.text(), "€".repeat(count));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_are_taken_in_their_order_and_nobody_is_asked() {
+    let heard = heard("steps before think tool after").await;
+    let kinds: Vec<&str> = heard.updates.iter().map(|update| update["sessionUpdate"].as_str().unwrap()).collect();
+    assert_eq!(
+        kinds,
+        ["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "agent_message_chunk"]
+    );
+    assert_eq!((heard.text().as_str(), heard.statuses(), heard.asked.len()), ("beforeafter", vec!["completed"], 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quote_is_the_prompt_under_an_id_of_its_own_and_a_misquote_something_else() {
+    let ids = |heard: &Heard| -> Vec<String> {
+        heard.updates.iter().filter_map(|update| update["messageId"].as_str()).map(str::to_owned).collect()
+    };
+    let twice = heard("quote 2").await;
+    assert_eq!(
+        (twice.chunks("user_message_chunk"), ids(&twice)),
+        (vec!["quote 2"; 2], vec!["user-1".into(), "user-2".into()])
+    );
+    let wrong = heard("misquote").await;
+    assert_eq!((ids(&wrong), wrong.chunks("user_message_chunk").contains(&"misquote")), (vec!["user-1".into()], false));
+    assert!(!twice.text().is_empty() && !wrong.text().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejection_has_its_number_and_says_only_what_it_is_to() {
+    for (text, number, words) in [("reject -32601", "-32601", ""), ("reject -32602 but why", "-32602", "but why")] {
+        let heard = heard(text).await;
+        assert_eq!((heard.end().as_str(), heard.text().as_str()), (number, words));
     }
 }
 

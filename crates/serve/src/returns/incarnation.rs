@@ -4,7 +4,6 @@ use bridge::witness::Process;
 use request::Incarnation;
 use request::store::StoreError;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::clock::now_ms;
 use crate::returns::Returns;
@@ -13,22 +12,14 @@ use crate::workspace::Workspace;
 
 /// Why a process is gone whose session is over.
 const SESSION_ENDED: &str = "session_ended";
-/// Bytes of an incarnation's id.
-const ID_BYTES: usize = 16;
 
 impl Returns {
     /// The id of the process of a live session's agent; the session's life is the nonce, being random and never used twice.
     pub(crate) fn incarnation_id(&self, process: &Process, life: &str) -> Option<String> {
-        let epoch = self.store().ok()?.daemon_epoch();
-        let mut hash = Sha256::new();
-        for field in
-            [&process.pid.to_string(), &process.start_ticks.to_string(), &process.boot_id, &epoch.to_string(), life]
-        {
-            hash.update((field.len() as u64).to_be_bytes());
-            hash.update(field.as_bytes());
-        }
-        let digest = hash.finalize();
-        Some(digest[..ID_BYTES].iter().map(|byte| format!("{byte:02x}")).collect())
+        let daemon_epoch = self.store().ok()?.daemon_epoch();
+        let (child_pid, child_start_ticks) = (process.pid, process.start_ticks);
+        let boot_id = &process.boot_id;
+        Some(request::Process { child_pid, child_start_ticks, boot_id, daemon_epoch, nonce: life }.incarnation_id())
     }
 
     /// The same, on record.
@@ -76,5 +67,41 @@ impl Returns {
         for (incarnation_id, _) in noted.extract_if(|_, of| of == life) {
             store.end_incarnation(incarnation_id, SESSION_ENDED.to_owned(), now_ms(), |_| ());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn scenario_43_the_same_pid_ticks_and_boot_in_another_life_of_the_daemon_or_the_session_are_another_incarnation()
+     {
+        let folder = tempfile::tempdir().unwrap();
+        let process = Process { pid: 7, start_ticks: 9, boot_id: "boot".into() };
+        let mut ids = Vec::new();
+        for _ in 0..2 {
+            let returns = Returns::new(Arc::default());
+            returns.open(folder.path().join("requests")).await;
+            for life in ["one", "two"] {
+                let id = returns.incarnation_id(&process, life).unwrap();
+                assert_eq!(returns.incarnation_id(&process, life).as_ref(), Some(&id));
+                ids.push(id);
+            }
+            for other in [
+                Process { pid: 8, ..process.clone() },
+                Process { start_ticks: 8, ..process.clone() },
+                Process { boot_id: "boat".into(), ..process.clone() },
+            ] {
+                ids.push(returns.incarnation_id(&other, "one").unwrap());
+            }
+            returns.close().await;
+        }
+        let all = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), all, "{ids:?}");
     }
 }

@@ -79,7 +79,7 @@ impl Entry {
         Self::of(request, (session.epoch().to_owned(), session.rewinds()), texts)
     }
 
-    fn of(request: &Request, (life, rewinds): (String, u64), texts: [u8; 32]) -> Self {
+    pub(super) fn of(request: &Request, (life, rewinds): (String, u64), texts: [u8; 32]) -> Self {
         let (registration, options) = (&request.registration, &request.registration.options);
         Self {
             request_id: registration.request_id.clone(),

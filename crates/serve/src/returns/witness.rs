@@ -370,3 +370,6 @@ impl Returns {
         text.map(|text| answer.outcome_with(Some(text)))
     }
 }
+
+#[cfg(test)]
+mod tests;

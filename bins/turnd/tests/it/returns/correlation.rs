@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::crashes::doomed;
 use super::{all_events, body, ended, events, get, post, sent, submit, submit_with, told, with, world};
 use crate::world::World;
 
@@ -35,6 +36,52 @@ fn scenario_43_a_process_of_another_life_of_the_daemon_is_another_incarnation() 
     let after = submit(&mut world, &session, "Y", "hello");
     assert_ne!(after["incarnation"]["id"], before["incarnation"]["id"]);
     assert_eq!(after["incarnation"]["epoch"], before["incarnation"]["epoch"].as_u64().unwrap() + 1);
+}
+
+#[test]
+fn scenario_43_two_lives_that_end_one_after_the_other_before_the_mark_of_their_dispatch_have_nothing_bound() {
+    let (mut world, first) = doomed("before:written=kill");
+    let mut incarnations = Vec::new();
+    for (id, session) in [("X", Some(first)), ("Y", None)] {
+        let session = session.unwrap_or_else(|| world.session());
+        let path = format!("/session/{session}/return-requests");
+        assert_eq!(world.connect().try_call("POST", &path, &body(id, "hello").to_string()), None);
+        world.restart_failing("before:written=kill");
+        let over = ended(&mut world, id);
+        assert_eq!(told(&over), "indeterminate crash_in_dispatch maybe", "{over}");
+        assert_eq!((&over["terminal"]["evidence"], &over["terminal"]["final_message"]), (&json!(null), &json!(null)));
+        assert!(world.transcript(&session).contains("echo: hello"), "the turn was run, and recorded as such");
+        incarnations.push(over["incarnation"].clone());
+    }
+    assert_ne!(incarnations[0]["id"], incarnations[1]["id"]);
+    assert_eq!(incarnations[1]["epoch"].as_u64(), incarnations[0]["epoch"].as_u64().map(|epoch| epoch + 1));
+    all_events(&mut world, 2);
+    sent(&world, 2);
+}
+
+#[test]
+fn scenario_46_a_turn_whose_agent_was_asked_something_else_as_it_says_gives_no_answer() {
+    let mut world = world();
+    let session = world.session();
+    submit(&mut world, &session, "X", "misquote");
+    let over = ended(&mut world, "X");
+    assert_eq!(told(&over), "indeterminate prompt_mismatch yes", "{over}");
+    assert_eq!(over["terminal"]["final_message"], json!(null));
+    submit(&mut world, &session, "Y", "quote");
+    let over = ended(&mut world, "Y");
+    assert_eq!(told(&over), "completed - yes", "{over}");
+    all_events(&mut world, 2);
+}
+
+#[test]
+fn scenario_47_a_turn_in_which_the_agent_has_heard_its_user_twice_gives_no_answer() {
+    let mut world = world();
+    let session = world.session();
+    submit(&mut world, &session, "X", "quote 2");
+    let over = ended(&mut world, "X");
+    assert_eq!(told(&over), "indeterminate extra_user_message yes", "{over}");
+    assert_eq!(over["terminal"]["final_message"], json!(null));
+    all_events(&mut world, 1);
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::{all_events, body, ended, get, post, reached, sent, submit, told, with, world};
-use crate::world::World;
 
 #[test]
 fn scenario_01_a_new_id_is_taken_and_its_prompt_sent_once() {
@@ -160,7 +159,7 @@ fn scenario_10_what_was_not_delivered_is_not_sent_again() {
 
 #[test]
 fn an_id_is_made_for_whoever_names_none_and_no_id_is_a_word_of_our_paths() {
-    let mut world = World::new();
+    let mut world = world();
     let session = world.session();
     let nameless = json!({ "prompt": [{ "type": "text", "text": "hello" }] });
     let (status, receipt) = post(&mut world, &session, &nameless);

@@ -80,9 +80,7 @@ fn scenario_53_killed_around_the_stage_an_answer_is_withheld_all_the_same() {
 
 #[test]
 fn scenario_53_an_agent_that_introduces_itself_completes_no_request_and_does_the_work_of_each() {
-    let agent =
-        format!("'{}' agent --answer-after-ms 0 --greeting 'Hello, I am new here.'", env!("CARGO_BIN_EXE_turnd"));
-    let mut world = World::with(&["--agent", &agent]);
+    let mut world = World::journaled_agent(&["--greeting", "Hello, I am new here."], &["--linger-ms", "100"]);
     for (id, text) in [("X", "hello"), ("Y", "hello")] {
         let session = world.session();
         submit(&mut world, &session, id, text);

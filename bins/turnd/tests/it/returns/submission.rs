@@ -81,10 +81,22 @@ fn scenario_16_an_agent_that_owes_an_answer_is_sent_no_request_until_it_has_give
 fn scenario_19_what_the_agent_answers_with_an_error_is_not_completed() {
     let mut world = world();
     let session = world.session();
-    submit(&mut world, &session, "X", "fail");
-    let over = ended(&mut world, "X");
-    assert_eq!(told(&over), "aborted turn_error yes", "{over}");
-    assert!(over["terminal"].get("final_message").is_none(), "{over}");
+    for (id, text, expected) in [
+        ("unknown", "reject -32601", "delivery_failed rejected_by_agent yes"),
+        ("invalid", "reject -32602", "delivery_failed rejected_by_agent yes"),
+        ("nobody", "reject -32000", "delivery_failed rejected_by_agent yes"),
+        ("begun", "reject -32602 but it had begun", "aborted turn_error yes"),
+        ("other", "reject -32001", "aborted turn_error yes"),
+        ("fail", "fail", "aborted turn_error yes"),
+    ] {
+        submit(&mut world, &session, id, text);
+        let over = ended(&mut world, id);
+        assert_eq!(told(&over), expected, "{text}: {over}");
+        assert!(over["terminal"].get("final_message").is_none(), "{over}");
+        let is_auth = text == "reject -32000";
+        assert_eq!(over["detail"], if is_auth { json!("auth") } else { json!(null) }, "{text}");
+    }
+    all_events(&mut world, 6);
 }
 
 #[test]

@@ -115,13 +115,19 @@ fn scenario_59_each_stop_reason_has_its_end() {
         ("hello", "completed - yes"),
         ("refuse", "aborted refusal yes"),
         ("max_tokens", "aborted max_tokens yes"),
+        ("stop max_turn_requests", "aborted max_turn_requests yes"),
+        ("stop unheard_of", "aborted unheard_of yes"),
         ("fail", "aborted turn_error yes"),
         ("empty", "indeterminate no_final_message yes"),
     ] {
-        submit(&mut world, &session, text, text);
-        let over = ended(&mut world, text);
+        let id = text.replace(' ', "-");
+        submit(&mut world, &session, &id, text);
+        let over = ended(&mut world, &id);
         assert_eq!(told(&over), expected, "{text}: {over}");
         assert_eq!(over["terminal"].get("final_message").is_some(), text == "hello", "{over}");
+        if let Some(reason) = text.strip_prefix("stop ") {
+            assert_eq!(over["terminal"]["stop_reason"], reason, "it is passed on");
+        }
     }
 }
 
@@ -129,24 +135,47 @@ fn scenario_59_each_stop_reason_has_its_end() {
 fn scenario_60_a_turn_that_says_nothing_at_last_is_no_completion() {
     let mut world = world();
     let session = world.session();
-    submit(&mut world, &session, "X", "empty");
-    let over = ended(&mut world, "X");
-    assert_eq!(told(&over), "indeterminate no_final_message yes");
-    assert_eq!(over["terminal"]["stop_reason"], "end_turn");
+    for (id, text) in [("X", "empty"), ("Y", "steps think tool"), ("Z", "steps before tool think"), ("W", "steps tool")]
+    {
+        submit(&mut world, &session, id, text);
+        let over = ended(&mut world, id);
+        assert_eq!(told(&over), "indeterminate no_final_message yes", "{text}: {over}");
+        assert_eq!(over["terminal"]["stop_reason"], "end_turn");
+    }
 }
 
 #[test]
-fn scenario_61_a_long_message_is_cut_and_its_length_and_hash_are_the_whole_ones() {
+fn scenario_60_what_is_said_behind_the_last_tool_call_and_nothing_else_is_the_final_message() {
     let mut world = world();
     let session = world.session();
-    for (id, bytes) in [("short", 900_000_u64), ("long", 3 << 20), ("huge", 9 << 20)] {
-        submit(&mut world, &session, id, &format!("long {bytes}"));
+    for (id, text) in [("X", "steps before tool think after"), ("Y", "steps before tool between tool after think")] {
+        submit(&mut world, &session, id, text);
+        let over = ended(&mut world, id);
+        assert_eq!(told(&over), "completed - yes", "{text}: {over}");
+        assert_eq!(over["terminal"]["final_message"], "after", "{text}");
+    }
+}
+
+/// What `printf '€%.0s' $(seq N) | sha256sum` says of so many of them.
+const WIDE: [(&str, u64, &str); 4] = [
+    ("fits", 349_525, "af4b2482bd257a40af1f4170bfe581d78a3263d1a529efcb37db3eb0990bae59"),
+    ("cut", 349_526, "dd3c1bb167f61b8d3baad79c47f570e8fbf2b1bf78732fd77426759d1b30646d"),
+    ("long", 1_048_576, "4d1f6d3170d583538651c7b56605dcd9a99e7bc50a0d3e9726f5fb1ce379e28b"),
+    ("huge", 3_145_728, "129c22f1a5996fe40a0f6a5da8bb21591b8b21030e32a6ea573cb5230b4d1fec"),
+];
+
+#[test]
+fn scenario_61_a_long_message_is_cut_between_two_characters_and_its_length_and_hash_are_the_whole_ones() {
+    let mut world = world();
+    let session = world.session();
+    for (id, characters, sha256) in WIDE {
+        submit(&mut world, &session, id, &format!("wide {characters}"));
         let event = ended(&mut world, id)["terminal"].clone();
         let message = event["final_message"].as_str().unwrap();
-        let is_cut = bytes > 1 << 20;
-        assert_eq!((&event["final_bytes"], &event["final_truncated"]), (&json!(bytes), &json!(is_cut)), "{id}");
-        assert_eq!(message.len() as u64, bytes.min(1 << 20), "{id}");
-        assert_eq!(event["final_sha256"].as_str().unwrap().len(), 64);
+        let kept = characters.min((1 << 20) / 3);
+        let described = (&event["final_bytes"], &event["final_truncated"], event["final_sha256"].as_str());
+        assert_eq!(described, (&json!(3 * characters), &json!(kept < characters), Some(sha256)), "{id}");
+        assert!(message.len() as u64 == 3 * kept && message.chars().all(|one| one == '€'), "{id}: {}", message.len());
     }
 }
 

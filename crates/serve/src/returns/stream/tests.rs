@@ -1,5 +1,6 @@
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::task::Poll;
 
 use hyper::body::Body as _;
 use request::store::Retention;
@@ -82,6 +83,37 @@ async fn lines(body: &mut Body) -> (Vec<String>, bool) {
 
 fn number(line: &str) -> u64 {
     serde_json::from_str::<Value>(line).unwrap()["terminal_event_sequence"].as_u64().unwrap()
+}
+
+/// Drives a future for once, as far as it comes.
+async fn once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    poll_fn(|cx| {
+        Poll::Ready(match Pin::new(&mut *future).poll(cx) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+#[test]
+fn scenario_68_an_end_behind_a_readers_look_and_before_its_wait_is_not_missed() {
+    // One thread looks into the store, one look after the other, so that it is known when a look is over.
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().max_blocking_threads(1).build().unwrap().block_on(async {
+        let (returns, _folder) = returns_with(1).await;
+        let (mut reader, first) = reader(&returns, 0, Filter::default()).await;
+        assert!(is_at_head(&first));
+        let mut looking = Box::pin(reader.next());
+        assert!(once(&mut looking).await.is_none(), "the look has begun");
+        blocking(|| ()).await.unwrap();
+        end(&returns, 1..2).await;
+        assert_eq!(looking.await.unwrap().events.len(), 0, "it came too late for that look");
+        assert!(once(&mut Box::pin(reader.more())).await.is_some(), "there is nothing to wait for");
+        let found = reader.next().await.unwrap();
+        assert_eq!(found.events.iter().map(|event| event.seq).collect::<Vec<_>>(), [2]);
+        returns.close().await;
+    });
 }
 
 #[tokio::test]

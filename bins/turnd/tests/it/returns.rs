@@ -10,6 +10,7 @@ mod interrupting;
 mod kill_points;
 mod lingering;
 mod lying;
+mod pruned;
 mod reading;
 mod straying;
 mod stream;

@@ -20,10 +20,12 @@ mod request_id;
 pub mod rpc_error;
 mod scan;
 mod skipped;
+mod speech;
 mod splice;
 mod subagent;
 mod text;
 mod unreadable;
+mod whose;
 
 pub use agent_client_protocol_schema::{ProtocolVersion, v1 as schema};
 
@@ -37,7 +39,9 @@ pub use request_id::RequestId;
 pub use rpc_error::RpcError;
 pub use scan::DEPTH_LEVELS_MAX;
 pub use skipped::Skipped;
+pub use speech::{Bearing, Course, Speech, TURN_CALLS_MAX};
 pub use splice::{with_member, with_meta, without_prefixed};
 pub use subagent::{of_subagent, parent_call};
 pub use text::{decode_string, lenient_value, repair_surrogates};
 pub use unreadable::Unreadable;
+pub use whose::Whose;

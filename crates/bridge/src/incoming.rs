@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use acp::{Message, RequestId, RpcError, raw_at, string_at};
+use acp::{Message, RequestId, RpcError, Speech, Whose, raw_at, string_at};
 
 use crate::event::Exit;
 use crate::limits::{BRANCH_POINT_BYTES_MAX, STOP_REASON_UNITS_MAX};
@@ -23,32 +23,8 @@ pub(crate) struct Update {
     pub(crate) state: Option<StateKind>,
     /// The message of the agent's that it is a piece of, if the agent gives it an id.
     pub(crate) message_id: Option<String>,
-}
-
-/// An update as part of a turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Speech {
-    /// Text meant for the user, of the top level.
-    Text(String),
-    /// A tool call begins.
-    ToolCall { call_id: String },
-    /// A tool call goes on or (`over`) ends.
-    ToolCallUpdate { call_id: String, over: bool },
-    /// A piece of a message that the agent takes for the user's. The content is raw JSON text.
-    User { message_id: Option<String>, content: String },
-    /// Anything else: thoughts, plans, what a tool's own agent says.
-    Other,
-}
-
-impl Speech {
-    /// Whether it is a part of an answer, or lies between what was said and the answer. Agents also say nothing, to tell what it cost.
-    pub(crate) fn is_words(&self) -> bool {
-        match self {
-            Self::Text(text) => !text.is_empty(),
-            Self::ToolCall { .. } | Self::ToolCallUpdate { .. } => true,
-            Self::User { .. } | Self::Other => false,
-        }
-    }
+    /// Whether it is certain that the agent says it of this session.
+    pub(crate) whose: Whose,
 }
 
 /// Updates that are state: sent once, and needed by those who come later.
@@ -72,6 +48,8 @@ pub(crate) struct Ask {
     pub(crate) options: String,
     /// What can be chosen.
     pub(crate) offers: Vec<Offer>,
+    /// What it is to the turn: it may be the first sign of a call.
+    pub(crate) news: Speech,
 }
 
 /// One option of a request for permission.
@@ -86,7 +64,7 @@ pub(crate) struct Offer {
 }
 
 /// The parameters of `session/update`. `None` when there is no update in them.
-pub(crate) fn update(params: &str) -> Option<Update> {
+pub(crate) fn update(params: &str, whose: Whose) -> Option<Update> {
     let raw = raw_at(params, &["update"]).filter(|raw| raw.starts_with('{'))?;
     let kind = string_at(raw, &["sessionUpdate"]).unwrap_or_default();
     let state = match kind.as_str() {
@@ -99,31 +77,7 @@ pub(crate) fn update(params: &str) -> Option<Update> {
     };
     let raw = if state == Some(StateKind::AvailableCommands) { without_skill_texts(raw) } else { raw.to_owned() };
     let message_id = (kind == "agent_message_chunk").then(|| string_at(&raw, &["messageId"])).flatten();
-    Some(Update { speech: speech(&kind, &raw), raw, state, message_id })
-}
-
-fn speech(kind: &str, update: &str) -> Speech {
-    if acp::of_subagent(update) {
-        return Speech::Other;
-    }
-    let call_id = || string_at(update, &["toolCallId"]).unwrap_or_default();
-    match kind {
-        "agent_message_chunk" => match string_at(update, &["content", "text"]) {
-            Some(text) if string_at(update, &["content", "type"]).as_deref() == Some("text") => Speech::Text(text),
-            _ => Speech::Other,
-        },
-        "user_message_chunk" => Speech::User {
-            message_id: string_at(update, &["messageId"]),
-            content: raw_at(update, &["content"]).unwrap_or("null").to_owned(),
-        },
-        "tool_call" => Speech::ToolCall { call_id: call_id() },
-        "tool_call_update" => {
-            let status = string_at(update, &["status"]);
-            let over = matches!(status.as_deref(), Some("completed" | "failed"));
-            Speech::ToolCallUpdate { call_id: call_id(), over }
-        }
-        _ => Speech::Other,
-    }
+    Some(Update { speech: Speech::read(&raw), raw, state, message_id, whose })
 }
 
 /// One agent sends the full texts of its skills with its commands, half a megabyte for each session; no client reads them.
@@ -137,7 +91,7 @@ fn without_skill_texts(update: &str) -> String {
 
 /// The parameters of `session/request_permission`. `None` when nothing is offered. An option under the name that stands for a
 /// cancelled vote cannot be chosen, nor one of several under one name: the agent could take a refusal for the permission.
-pub(crate) fn ask(agent_request: &RequestId, params: &str) -> Option<Ask> {
+pub(crate) fn ask(agent_request: &RequestId, params: &str, whose: Whose) -> Option<Ask> {
     let options = raw_at(params, &["options"])?;
     let offered: Vec<&serde_json::value::RawValue> = serde_json::from_str(options).ok()?;
     let offers = offered.iter().filter_map(|option| {
@@ -152,6 +106,11 @@ pub(crate) fn ask(agent_request: &RequestId, params: &str) -> Option<Ask> {
         agent_request: agent_request.clone(),
         tool_call: raw_at(params, &["toolCall"]).unwrap_or("{}").to_owned(),
         options: options.to_owned(),
+        news: match (whose, raw_at(params, &["toolCall"])) {
+            (Whose::Own, Some(call)) => Speech::asked_about(call),
+            (Whose::Unclear, Some(_)) => Speech::Unclear,
+            (Whose::Other, _) | (_, None) => Speech::Other,
+        },
         offers: offers.iter().filter(is_only).cloned().collect(),
     })
 }
@@ -238,7 +197,7 @@ mod tests {
     use super::*;
 
     fn speech_of(update_raw: &str) -> Speech {
-        update(&format!(r#"{{"sessionId":"s","update":{update_raw}}}"#)).unwrap().speech
+        update(&format!(r#"{{"sessionId":"s","update":{update_raw}}}"#), Whose::Own).unwrap().speech
     }
 
     fn answer_to(rest: &str) -> Answer {
@@ -300,17 +259,17 @@ mod tests {
     #[test]
     fn an_update_without_an_update_is_none() {
         for params in ["{}", "null", r#"{"update":null}"#, r#"{"update":[]}"#, "[]"] {
-            assert_eq!(update(params), None, "{params}");
+            assert_eq!(update(params, Whose::Own), None, "{params}");
         }
     }
 
     #[test]
     fn the_raw_update_is_kept_but_for_the_skill_texts() {
         let raw = r#"{ "sessionUpdate" : "plan", "entries": [] }"#;
-        assert_eq!(update(&format!(r#"{{"update":{raw}}}"#)).unwrap().raw, raw);
+        assert_eq!(update(&format!(r#"{{"update":{raw}}}"#), Whose::Own).unwrap().raw, raw);
         let commands =
             r#"{"sessionUpdate":"available_commands_update","_meta":{"availableSkillDetails":{"a":"b"},"x":1}}"#;
-        let update = update(&format!(r#"{{"update":{commands}}}"#)).unwrap();
+        let update = update(&format!(r#"{{"update":{commands}}}"#), Whose::Own).unwrap();
         assert_eq!(update.raw, r#"{"sessionUpdate":"available_commands_update","_meta":{"x":1}}"#);
         assert_eq!(update.state, Some(StateKind::AvailableCommands));
     }
@@ -319,9 +278,10 @@ mod tests {
     fn a_request_without_options_to_choose_from_is_none_of_ours() {
         let id = RequestId::from(0);
         for params in ["{}", r#"{"options":null}"#, r#"{"options":{}}"#] {
-            assert_eq!(ask(&id, params), None, "{params}");
+            assert_eq!(ask(&id, params, Whose::Own), None, "{params}");
         }
-        let odd = ask(&id, r#"{"options":[{"name":"no id"},{"optionId":7},{"optionId":"\ud83d"}]}"#).unwrap();
+        let odd =
+            ask(&id, r#"{"options":[{"name":"no id"},{"optionId":7},{"optionId":"\ud83d"}]}"#, Whose::Own).unwrap();
         let half = Offer { id: "\u{fffd}".to_owned(), raw: r#""\ud83d""#.to_owned(), rejects_once: false };
         assert_eq!(odd.offers, [half]);
         assert_eq!(odd.tool_call, "{}");
@@ -331,7 +291,7 @@ mod tests {
     fn an_option_may_say_that_it_rejects_once_and_none_may_take_the_name_of_a_cancelled_vote() {
         let options = r#"[{"optionId":"n","kind":"reject_once"},{"optionId":"N","kind":"reject_always"},
             {"optionId":"__cancelled__","kind":"reject_once"},{"optionId":"__c\u0061ncelled__"},{"optionId":"y","kind":7}]"#;
-        let asked = ask(&RequestId::from(0), &format!(r#"{{"options":{options}}}"#)).unwrap();
+        let asked = ask(&RequestId::from(0), &format!(r#"{{"options":{options}}}"#), Whose::Own).unwrap();
         let offers: Vec<_> = asked.offers.iter().map(|offer| (offer.id.as_str(), offer.rejects_once)).collect();
         assert_eq!(offers, [("n", true), ("N", false), ("y", false)]);
     }
@@ -339,7 +299,7 @@ mod tests {
     #[test]
     fn options_under_one_name_cannot_be_chosen() {
         let options = r#"[{"optionId":"a","kind":"allow_once"},{"optionId":"n","kind":"reject_once"},{"optionId":"\u0061","kind":"reject_once"}]"#;
-        let asked = ask(&RequestId::from(0), &format!(r#"{{"options":{options}}}"#)).unwrap();
+        let asked = ask(&RequestId::from(0), &format!(r#"{{"options":{options}}}"#), Whose::Own).unwrap();
         assert_eq!(asked.offers.iter().map(|offer| offer.id.as_str()).collect::<Vec<_>>(), ["n"]);
     }
 

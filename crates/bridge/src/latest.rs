@@ -68,7 +68,7 @@ mod tests {
     fn latest(updates: &[&str]) -> Latest {
         let mut latest = Latest::default();
         for raw in updates {
-            latest.note(&update(&format!(r#"{{"update":{raw}}}"#)).unwrap());
+            latest.note(&update(&format!(r#"{{"update":{raw}}}"#), acp::Whose::Own).unwrap());
         }
         latest
     }
@@ -94,8 +94,12 @@ mod tests {
 
     #[test]
     fn a_name_that_a_person_gave_outlives_the_agents_ideas() {
-        let titled =
-            |title| update(&format!(r#"{{"update":{{"sessionUpdate":"session_info_update","title":"{title}"}}}}"#));
+        let titled = |title| {
+            update(
+                &format!(r#"{{"update":{{"sessionUpdate":"session_info_update","title":"{title}"}}}}"#),
+                acp::Whose::Own,
+            )
+        };
         let chosen = |text: &str| Title { text: text.into(), source: Title::MANUAL.into() };
         let mut latest = Latest::default();
         latest.note(&titled("idea").unwrap());

@@ -89,9 +89,6 @@ pub const SHUTDOWN_ANSWER_MS: u64 = 5_000;
 /// Milliseconds that its agent has behind that to obey the cancel.
 pub const SHUTDOWN_OBEY_MS: u64 = 4_000;
 
-/// Tool calls of one turn that are told apart; an agent that makes more is only told when one begins.
-pub const TURN_CALLS_MAX: usize = 4_096;
-
 /// Events of one text beside the conversation that wait for its reader: a few seconds of a fast model.
 pub const GENERATION_EVENTS_MAX: usize = 256;
 /// Bytes of one of those events. A model's piece has some dozens.

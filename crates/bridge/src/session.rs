@@ -26,6 +26,8 @@ mod witnessing;
 
 use std::sync::Arc;
 
+use acp::Whose;
+
 use crate::announcement::Announcement;
 use crate::effect::{Effect, Reply, Step, Tell};
 use crate::event::News;
@@ -310,6 +312,7 @@ impl Session {
             if !turn.over {
                 if turn.may_be_answered() {
                     turn.hear(&update.speech);
+                    turn.strayed |= update.whose == Whose::Unclear && update.speech.is_words();
                 }
                 witnessing::hear_user(turn, &update.speech, step);
             }

@@ -1,10 +1,9 @@
 //! The prompt that the agent holds.
 
-use std::collections::HashMap;
+use acp::{Bearing, Course, Speech};
 
 use crate::event::CancelNote;
-use crate::incoming::Speech;
-use crate::limits::{TEXT_UNITS_MAX, TURN_CALLS_MAX};
+use crate::limits::TEXT_UNITS_MAX;
 use crate::queue::Entry;
 use crate::text::{Clip, Clipped};
 use crate::whole::Whole;
@@ -39,12 +38,13 @@ pub(crate) struct Turn {
     whole: Option<Whole>,
     /// The host says that the agent has the whole prompt, or the agent's answer does.
     pub(crate) written: bool,
-    /// Its agent has said words that belong to no turn, before it or in it: what is said in it may be another turn's.
+    /// Its agent has said words that belong to no turn, before it or in it, so that what is said in it may be another turn's; or words in it
+    /// of which nobody can tell what of the answer they are.
     pub(crate) strayed: bool,
     /// Pieces of the user's messages that the witness has heard of.
     pub(crate) user_pieces: usize,
-    /// The tool calls seen, and whether they ended.
-    calls: HashMap<String, bool>,
+    /// The tool calls seen.
+    course: Course,
 }
 
 impl Turn {
@@ -65,7 +65,7 @@ impl Turn {
             written: false,
             strayed: false,
             user_pieces: 0,
-            calls: HashMap::new(),
+            course: Course::default(),
         }
     }
 
@@ -76,42 +76,20 @@ impl Turn {
 
     /// Takes what the agent says in this turn. What comes before a tool call is no answer (seed on turn status).
     pub(crate) fn hear(&mut self, speech: &Speech) {
-        match speech {
-            Speech::Text(text) => {
-                self.result.push(text);
-                self.said.push(text);
-                if let Some(whole) = &mut self.whole {
-                    whole.push(text);
-                }
+        match self.course.hear(speech) {
+            Bearing::GoesOn => {}
+            Bearing::BeginsAnew => {
+                self.result = Clip::new(TEXT_UNITS_MAX);
+                self.whole = self.entry.witnessed.then(Whole::default);
             }
-            Speech::ToolCall { call_id } => {
-                self.note_call(call_id, false);
-                self.begin_answer_anew();
+            Bearing::Unclear => self.strayed = true,
+        }
+        if let Speech::Text(text) = speech {
+            self.result.push(text);
+            self.said.push(text);
+            if let Some(whole) = &mut self.whole {
+                whole.push(text);
             }
-            Speech::ToolCallUpdate { call_id, over } => self.hear_of_call(call_id, *over),
-            Speech::User { .. } | Speech::Other => {}
-        }
-    }
-
-    /// An update may be the first sign of a call, or its end; both lie between what was said and the answer. Agents also repeat
-    /// the state of a call that ended long ago, which must not cost the answer.
-    fn hear_of_call(&mut self, call_id: &str, over: bool) {
-        let known = self.calls.get(call_id).copied();
-        let news = known.map_or(self.calls.len() < TURN_CALLS_MAX, |was_over| over && !was_over);
-        if news {
-            self.note_call(call_id, over);
-            self.begin_answer_anew();
-        }
-    }
-
-    fn begin_answer_anew(&mut self) {
-        self.result = Clip::new(TEXT_UNITS_MAX);
-        self.whole = self.entry.witnessed.then(Whole::default);
-    }
-
-    fn note_call(&mut self, call_id: &str, over: bool) {
-        if self.calls.len() < TURN_CALLS_MAX || self.calls.contains_key(call_id) {
-            self.calls.insert(call_id.to_owned(), over);
         }
     }
 
@@ -246,12 +224,14 @@ mod tests {
     #[test]
     fn calls_beyond_those_told_apart_still_begin_an_answer_anew() {
         let mut turn = turn();
-        for number in 0..=TURN_CALLS_MAX {
+        for number in 0..=acp::TURN_CALLS_MAX {
             turn.hear(&Speech::ToolCall { call_id: number.to_string() });
         }
         turn.hear(&Speech::Text("answer".into()));
-        turn.hear(&Speech::ToolCallUpdate { call_id: TURN_CALLS_MAX.to_string(), over: true });
+        assert!(!turn.strayed);
+        turn.hear(&Speech::ToolCallUpdate { call_id: acp::TURN_CALLS_MAX.to_string(), over: true });
         assert_eq!(turn.result_text().map(|clipped| clipped.text).as_deref(), Some("answer"));
+        assert!(turn.strayed, "nobody knows that call");
         turn.hear(&Speech::ToolCall { call_id: "one more".into() });
         assert_eq!(turn.result_text(), None);
     }

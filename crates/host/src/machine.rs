@@ -152,6 +152,8 @@ pub(crate) enum Effect {
 #[derive(Debug)]
 pub(crate) struct Machine {
     mode: Mode,
+    /// The daemon's name for the session.
+    session: String,
     /// The agent's name for the session before this host started, if one is known.
     remembered: Option<String>,
     /// The agent's process.
@@ -254,6 +256,7 @@ impl Machine {
     pub(crate) fn new(mode: Mode, remembered: Option<String>) -> Self {
         Self {
             mode,
+            session: String::new(),
             remembered,
             process: None,
             agent_session: None,
@@ -289,6 +292,11 @@ impl Machine {
             phase: Phase::Serving,
             effects: Vec::new(),
         }
+    }
+
+    /// The same, of a session that the daemon calls so.
+    pub(crate) fn of_session(self, session: &str) -> Self {
+        Self { session: session.to_owned(), ..self }
     }
 
     /// The same, with an agent that was started with this capability.

@@ -94,6 +94,7 @@ impl Begun {
     fn with(options: &HostOptions, started: Started) -> Self {
         Self {
             machine: Machine::new(options.mode, started.remembered)
+                .of_session(&options.session_id)
                 .trusted(started.order.capability.clone())
                 .choosing(started.choices.clone())
                 .named(started.journal.as_ref().and_then(crate::journal::Journal::title)),

@@ -15,6 +15,7 @@ pub(crate) mod json;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use acp::{Bearing, Course};
 use serde_json::Value;
 use transcript::{Body, Contradiction, TurnResult, TurnState};
 
@@ -57,6 +58,10 @@ pub(crate) struct Turn {
     calls: Calls,
     /// Its agent has said words that belong to no turn, and what is said in this one may be another one's.
     has_strayed: bool,
+    /// Nobody can tell what of it is the answer.
+    is_unclear: bool,
+    /// Where the answer begins.
+    course: Course,
     /// What it took for its user's words is not what was asked.
     contradiction: Option<Contradiction>,
 }
@@ -75,6 +80,8 @@ impl Turn {
             block: Block::default(),
             calls: Calls::default(),
             has_strayed: false,
+            is_unclear: false,
+            course: Course::default(),
             contradiction: None,
         };
         (turn, record)
@@ -85,9 +92,10 @@ impl Turn {
         self.has_strayed = true;
     }
 
-    /// The agent has answered, and this is what its echo of the prompt comes to.
+    /// The agent has answered a prompt whose outcome is promised to somebody, and this is what its echo of it comes to.
     pub(crate) fn note_echo(&mut self, contradiction: Option<Contradiction>) {
         self.contradiction = contradiction;
+        self.has_strayed |= self.is_unclear;
     }
 
     /// The prompt whose turn this is.
@@ -97,19 +105,38 @@ impl Turn {
 
     /// Takes an update of the agent and gives the records that it completes.
     pub(crate) fn observe(&mut self, update: Update) -> Vec<Body> {
-        match update {
+        let bearing = self.course.hear(&update.bearing());
+        let records = match update {
             Update::Text(chunk) => self.say(false, &chunk),
             Update::Thought(chunk) => self.say(true, &chunk),
             Update::CallBegins(fields) => self.call(&fields, true),
             Update::CallGoesOn(fields) => self.call(&fields, false),
-            Update::User { .. } | Update::Echo | Update::State => Vec::new(),
+            Update::Unclear | Update::User { .. } | Update::Echo | Update::State => Vec::new(),
+        };
+        self.bear(bearing);
+        records
+    }
+
+    /// The answer begins where it begins for the daemon, whatever the records look like.
+    fn bear(&mut self, bearing: Bearing) {
+        match bearing {
+            Bearing::GoesOn => {}
+            Bearing::BeginsAnew => self.block.answer_starts_here(),
+            Bearing::Unclear => self.is_unclear = true,
         }
+    }
+
+    /// The agent says something in it, or seems to, of which nobody can tell what of the answer it is.
+    pub(crate) fn note_unclear(&mut self) {
+        self.is_unclear = true;
     }
 
     /// The agent asks whether it may run a tool: its arguments will not change any more.
     pub(crate) fn permission_asked(&mut self, fields: &CallFields) -> Vec<Body> {
+        let bearing = self.course.hear(&fields.news());
         let mut records = self.call(fields, false);
         records.extend(self.seal());
+        self.bear(bearing);
         records
     }
 
@@ -133,7 +160,6 @@ impl Turn {
             _ => return records,
         };
         if let Some(result) = self.calls.finish(call, fate) {
-            self.block.answer_starts_here();
             records.push(result);
         }
         records

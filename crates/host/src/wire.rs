@@ -382,11 +382,6 @@ pub(crate) fn command_result(ended: &Ended) -> Value {
     result
 }
 
-/// The tool call that a permission request is about.
-pub(crate) fn permission_call(params: &str) -> Option<&str> {
-    acp::raw_at(params, &["toolCall"])
-}
-
 /// The answer to a permission request that nobody can answer any more.
 pub(crate) fn permission_cancelled(id: &RequestId) -> Bytes {
     compose::response_raw(id, r#"{"outcome":{"outcome":"cancelled"}}"#)

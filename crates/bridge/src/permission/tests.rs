@@ -15,6 +15,7 @@ fn open(request_id: &str, prompt_id: Option<&str>) -> Open {
             agent_request: RequestId::string("r"),
             tool_call: "{}".into(),
             options: "[]".into(),
+            news: acp::Speech::Other,
             offers: vec![offer("yes", r#""y\u0065s""#, false), offer("no", r#""n\u006f""#, true)],
         },
         ballot: Ballot::new(Policy::FirstResponder, None, BTreeSet::new()),

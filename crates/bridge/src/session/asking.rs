@@ -20,6 +20,9 @@ impl Session {
             return;
         }
         self.hear_sign(step);
+        if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.over && turn.may_be_answered()) {
+            turn.hear(&ask.news);
+        }
         if let Some(first) = self.permissions.asked(&ask.agent_request) {
             if *first != ask {
                 self.refuse_reused_id(&ask.agent_request, step);

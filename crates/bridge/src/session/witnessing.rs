@@ -14,11 +14,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use acp::Speech;
+
 use super::ending::{Outcome, leave_list};
 use super::{Phase, Session};
 use crate::effect::{Reply, Step, Told, Word};
 use crate::event::News;
-use crate::incoming::Speech;
 use crate::input::Input;
 use crate::limits::{HEARD_USER_MESSAGES_MAX, LATE_WORDS_MS, OPENING_WORDS_MS};
 use crate::outcome::Answer;

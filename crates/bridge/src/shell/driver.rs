@@ -137,8 +137,9 @@ fn meaning(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Opt
             Some(Input::Drain(Drain { agent_request: id.clone(), prompt_id, is_ours }))
         }
         Kind::Request { id, method } => {
+            let whose = message.whose(&state.agent.id, &live.id);
             let asked =
-                (method == "session/request_permission").then(|| incoming::ask(id, message.params()?)).flatten();
+                (method == "session/request_permission").then(|| incoming::ask(id, message.params()?, whose)).flatten();
             Some(match asked {
                 Some(ask) => {
                     Input::Asked { ask, request_id: Uuid::new_v4().to_string().into(), registered: state.clients.ids() }
@@ -153,7 +154,7 @@ fn meaning(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Opt
             }
             let params = message.params()?;
             settings::hear(live, state, method, params, at_ms);
-            incoming::update(params).map(Input::Updated)
+            incoming::update(params, message.whose(&state.agent.id, &live.id)).map(Input::Updated)
         }
         Kind::Notification { method } if method == "turnd/agent_exited" => {
             state.exit = Some(incoming::exit(message.params().unwrap_or("{}")));

@@ -1,11 +1,12 @@
 //! What the agent sends.
 
-use acp::{Kind, Message, Outcome, RequestId};
+use acp::{Kind, Message, Outcome, RequestId, Speech, Whose};
 
 use super::rewind::Told;
 use super::{Asked, Awaited, Effect, Machine, Phase, line_of};
 use crate::limits::ASKED_MAX;
 use crate::options::Mode;
+use crate::outgoing::Reach;
 use crate::turn::json::{CallFields, Update};
 use crate::wire::{self, Capabilities};
 
@@ -32,7 +33,8 @@ impl Machine {
         if self.replaying && update.is_conversation() {
             return;
         }
-        if self.mode == Mode::Recorded && message.session_id() == self.agent_session {
+        let whose = self.whose(message);
+        if self.mode == Mode::Recorded && whose == Whose::Own {
             if let Some(options) = message.params().and_then(wire::options_update) {
                 self.options_are(options);
             }
@@ -42,6 +44,14 @@ impl Machine {
             return self.record(update, message);
         }
         self.tell_daemon(line_of(message));
+        if self.mode == Mode::Recorded && whose == Whose::Unclear {
+            self.hear_unclear(&update, message);
+        }
+    }
+
+    /// Whose words the agent says, as the daemon takes them too.
+    pub(super) fn whose(&self, message: &Message) -> Whose {
+        message.whose(self.agent_session.as_deref().unwrap_or_default(), &self.session)
     }
 
     /// Only what an agent says about its own session is recorded: subagents have sessions of their own. The daemon is told.
@@ -64,7 +74,7 @@ impl Machine {
 
     /// The agent wants something of its client. Nobody but the daemon can say what, so without one it is told no at once.
     fn asked(&mut self, id: &RequestId, about: Asked, message: &Message) {
-        if about == Asked::Permission && message.session_id() == self.agent_session {
+        if about == Asked::Permission && self.asked.len() < ASKED_MAX {
             self.record_permission(message);
         }
         // An agent on its way to its end is answered by nobody but us: the daemon's answer could reach the next one.
@@ -86,12 +96,20 @@ impl Machine {
         }
     }
 
+    /// A question may be the first sign of a call. One that gives nothing to choose from, or comes before the prompt is read, is none to
+    /// the daemon either.
     fn record_permission(&mut self, message: &Message) {
-        let call = message.params().and_then(wire::permission_call).map(CallFields::read);
+        let whose = self.whose(message);
+        let is_unread = self.reach().is_some_and(|reach| reach != Reach::Whole);
         let turn = self.running.as_mut().and_then(|running| running.turn.as_mut());
-        if let (Some(turn), Some(call)) = (turn, call) {
-            let records = turn.permission_asked(&call);
-            self.append(records);
+        let (Some(turn), Some(call), false) = (turn, message.asked_call(), is_unread) else { return };
+        match (whose, Speech::asked_about(call)) {
+            (Whose::Own, Speech::ToolCallUpdate { .. }) => {
+                let records = turn.permission_asked(&CallFields::read(call));
+                self.append(records);
+            }
+            (Whose::Unclear, _) => turn.note_unclear(),
+            _ => {}
         }
     }
 

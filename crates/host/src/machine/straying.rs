@@ -63,13 +63,25 @@ impl Machine {
         }
         // Outside of a turn a message has the number that no turn has.
         let turn = if is_in_turn { self.straying.turns } else { 0 };
-        let id = message.params().and_then(wire::message_id);
+        let id = message.params().and_then(wire::message_id).filter(|_| !update.is_call());
         let is_of_another = id.is_some_and(|id| self.straying.messages.is_of_another_turn(&id, turn));
         if !is_in_turn || is_of_another {
             self.straying.heard = true;
             self.note_strayed();
         }
         is_in_turn
+    }
+
+    /// Hears words of which it is not certain that they are of the agent's session. They are on no record, and the daemon takes them for the
+    /// running turn's; so nobody is certain of that one's answer.
+    pub(super) fn hear_unclear(&mut self, update: &Update, message: &Message) {
+        let is_in_turn = self.is_in_turn(update, message);
+        self.hear_echo(update);
+        if !is_in_turn {
+            self.keep_late(update);
+        } else if update.is_words() {
+            self.note_strayed();
+        }
     }
 
     /// What is promised to nobody is recorded as it always was.

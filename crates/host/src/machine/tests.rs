@@ -338,7 +338,7 @@ fn a_permission_request_writes_the_call_it_is_about() {
     world.prompt(2);
     let call = r#"{"toolCallId":"1","title":"ls","rawInput":{"a":1}}"#;
     let ask = format!(
-        r#"{{"id":"x","method":"session/request_permission","params":{{"sessionId":"ses","toolCall":{call}}}}}"#
+        r#"{{"id":"x","method":"session/request_permission","params":{{"sessionId":"ses","options":[],"toolCall":{call}}}}}"#
     );
     assert_eq!(world.agent(&ask), r#"write A(#1); daemon< session/request_permission#"x""#);
 }

@@ -3,6 +3,7 @@
 //! Updates are read from the raw line with the tolerance of the agents' own parsers (half surrogate pairs, missing and
 //! null fields); what is not understood is left out of the record and never out of the stream.
 
+use acp::Speech;
 use serde_json::{Map, Value, json};
 use transcript::prompt_texts;
 use transcript::text::bounded;
@@ -14,6 +15,8 @@ use crate::limits::{ARGS_BYTES_MAX, NAME_UNITS_MAX, TOOL_OUTPUT_UNITS_MAX};
 pub(crate) enum Update {
     /// The agent speaks.
     Text(String),
+    /// The agent speaks, and nobody can tell what of its answer that is.
+    Unclear,
     /// The agent thinks.
     Thought(String),
     /// A tool call is announced.
@@ -59,7 +62,11 @@ impl Update {
             {
                 Self::Echo
             }
-            "agent_message_chunk" => text_of(update).map_or(Self::Echo, Self::Text),
+            "agent_message_chunk" => match Speech::read(update) {
+                Speech::Text(text) => Self::Text(text),
+                Speech::Unclear => Self::Unclear,
+                _ => Self::Echo,
+            },
             "agent_thought_chunk" => text_of(update).map_or(Self::Echo, Self::Thought),
             "user_message_chunk" => Self::User {
                 message_id: acp::string_at(update, &["messageId"]),
@@ -76,8 +83,23 @@ impl Update {
     pub(crate) fn is_words(&self) -> bool {
         match self {
             Self::Text(text) => !text.is_empty(),
-            Self::CallBegins(_) | Self::CallGoesOn(_) => true,
+            Self::Unclear | Self::CallBegins(_) | Self::CallGoesOn(_) => true,
             Self::Thought(_) | Self::User { .. } | Self::Echo | Self::State => false,
+        }
+    }
+
+    /// Whether it is about a tool call.
+    pub(crate) fn is_call(&self) -> bool {
+        matches!(self, Self::CallBegins(_) | Self::CallGoesOn(_))
+    }
+
+    /// What it is to where the answer begins.
+    pub(super) fn bearing(&self) -> Speech {
+        match self {
+            Self::CallBegins(fields) => Speech::ToolCall { call_id: fields.id.clone() },
+            Self::CallGoesOn(fields) => fields.news(),
+            Self::Unclear => Speech::Unclear,
+            Self::Text(_) | Self::Thought(_) | Self::User { .. } | Self::Echo | Self::State => Speech::Other,
         }
     }
 
@@ -103,6 +125,14 @@ impl CallFields {
             status: text("status").map(|word| CallStatus::read(&word)),
             output: output_of(raw),
         }
+    }
+}
+
+impl CallFields {
+    /// What it is to where the answer begins.
+    pub(super) fn news(&self) -> Speech {
+        let over = matches!(self.status, Some(CallStatus::Completed | CallStatus::Failed));
+        Speech::ToolCallUpdate { call_id: self.id.clone(), over }
     }
 }
 

@@ -5,6 +5,8 @@
 //! 1), `T1+` a result (`-` failed, `x` cancelled), `R=…` the turn's result with the answer, or with what was said, and `!`
 //! behind it where the agent has strayed.
 
+use acp::Speech;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -214,5 +216,85 @@ fn what_a_subagent_says_and_does_is_not_the_turns() {
             );
             assert_eq!(Update::read(&format!(r#"{{"update":{update}}}"#)), Update::Echo, "{update}");
         }
+    }
+}
+
+/// What the daemon takes for the answer, who hears the same.
+fn daemons(said: &[(Speech, Update)]) -> String {
+    let (mut course, mut answer) = (Course::default(), String::new());
+    for (speech, _) in said {
+        if course.hear(speech) == Bearing::BeginsAnew {
+            answer.clear();
+        }
+        if let Speech::Text(text) = speech {
+            answer.push_str(text);
+        }
+    }
+    answer
+}
+
+fn updates() -> impl Strategy<Value = Vec<String>> {
+    let chunk = prop::sample::select(vec![
+        r#""content":{"type":"text","text":"a"}"#,
+        r#""content":{"type":"text","text":"b"}"#,
+        r#""content":{"type":"text","text":""}"#,
+        r#""content":{"type":"image","text":"c"}"#,
+        r#""content":{"text":"d"}"#,
+        r#""content":[{"type":"text","text":"e"}]"#,
+        r#""content":null"#,
+    ]);
+    let call = (
+        prop::sample::select(vec!["1", "2", ""]),
+        prop::sample::select(vec![
+            "",
+            r#","status":"pending""#,
+            r#","status":"in_progress","rawInput":{"a":1}"#,
+            r#","status":"completed""#,
+            r#","status":"failed""#,
+            r#","status":"cancelled""#,
+            r#","_meta":{"parentToolCallId":"p"}"#,
+        ]),
+    )
+        .prop_map(|(id, rest)| format!(r#""toolCallId":"{id}"{rest}"#));
+    let chunks = ["agent_message_chunk", "agent_message_chunk", "agent_thought_chunk", "user_message_chunk"];
+    let calls = ["tool_call", "tool_call_update", "tool_call_update", "asked"];
+    let update = prop_oneof![
+        (prop::sample::select(chunks.to_vec()), chunk.prop_map(str::to_owned)),
+        (prop::sample::select(calls.to_vec()), call),
+    ];
+    let update = update.prop_map(|(kind, rest)| format!(r#"{{"sessionUpdate":"{kind}",{rest}}}"#));
+    prop::collection::vec(update, 0..14)
+}
+
+proptest! {
+    /// Two readings of one turn would be two answers, both certain.
+    #[test]
+    fn the_answer_on_record_is_the_one_that_the_daemon_has_heard(updates in updates()) {
+        let mut turn = begin();
+        let mut said = Vec::new();
+        for raw in &updates {
+            if raw.contains("asked") {
+                let speech = Speech::asked_about(raw);
+                if matches!(speech, Speech::ToolCallUpdate { .. }) {
+                    turn.permission_asked(&CallFields::read(raw));
+                    said.push((speech, Update::State));
+                }
+                continue;
+            }
+            let update = Update::read(&format!(r#"{{"update":{raw}}}"#));
+            said.push((Speech::read(raw), update.clone()));
+            turn.observe(update);
+        }
+        let expected = daemons(&said);
+        let is_unclear = said.iter().any(|(speech, _)| *speech == Speech::Unclear);
+        turn.note_echo(None);
+        let records = turn.end(3, ending("end_turn"));
+        let result = records.iter().find_map(|record| match record {
+            Body::System { payload, .. } => TurnResult::from_payload(payload),
+            _ => None,
+        });
+        let result = result.unwrap();
+        prop_assert_eq!(result.result_text.unwrap_or_default(), expected);
+        prop_assert_eq!(result.stray_words, is_unclear);
     }
 }

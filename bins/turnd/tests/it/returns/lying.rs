@@ -127,3 +127,24 @@ fn scenarios_46_and_47_what_an_agent_says_that_it_was_asked_is_not_forgotten_wit
     let second = live_and_killed(&[user("m", "something"), says("A"), user("n", "else"), says("B"), ends()]);
     assert_eq!(second.map(|over| told(&over)), ["indeterminate extra_user_message yes"; 2]);
 }
+
+#[test]
+fn scenario_53_what_two_could_read_in_two_ways_is_read_in_one_whether_the_daemon_lives_or_was_killed() {
+    let call = json!({ "toolCallId": "c", "title": "x" });
+    let params =
+        json!({ "sessionId": "ses", "toolCall": call, "options": [{ "optionId": "a", "kind": "allow_once" }] });
+    let asks = json!({ "jsonrpc": "2.0", "id": 55, "method": "session/request_permission", "params": params });
+    let asked = live_and_killed(&[says("A"), asks.to_string(), says("B"), ends()]);
+    assert_eq!(asked.map(|over| over["terminal"]["final_message"].clone()), [json!("B"), json!("B")]);
+    let unnamed = says("X").replace(r#""sessionId":"ses","#, "");
+    let untyped = says("X").replace(r#","type":"text""#, "").replace(r#""type":"text","#, "");
+    for (unclear, typed) in [(unnamed, true), (says("X").replace(r#""ses""#, "7"), true), (untyped, false)] {
+        assert_eq!(unclear.contains(r#""type":"text""#), typed, "{unclear}");
+        let over = live_and_killed(&[says("A"), unclear, says("B"), ends()]);
+        let details = over.each_ref().map(|over| (told(over), over["detail"].clone()));
+        assert_eq!(
+            details,
+            ["indeterminate unattributable yes"; 2].map(|told| (told.to_owned(), json!("stray_words")))
+        );
+    }
+}

@@ -39,7 +39,9 @@ use acp::RequestId;
 
 use crate::effect::{Effect, Reply, Tell, Told, Word};
 use crate::event::{Event, Exit, News};
-use crate::incoming::{Ask, Offer, Speech, Update};
+use acp::Speech;
+
+use crate::incoming::{Ask, Offer, Update};
 use crate::input::Input;
 use crate::limits::Timeouts;
 use crate::outcome::{Answer, HostWord};
@@ -257,12 +259,12 @@ fn rewound() -> Announcement {
 }
 
 fn update(speech: Speech) -> Input {
-    Input::Updated(Update { raw: "{}".to_owned(), speech, state: None, message_id: None })
+    Input::Updated(Update { raw: "{}".to_owned(), speech, state: None, message_id: None, whose: acp::Whose::Own })
 }
 
 fn said(words: &[&str], message_id: Option<&str>) -> Input {
     let (speech, message_id) = (Speech::Text(words.join(" ")), message_id.map(str::to_owned));
-    Input::Updated(Update { raw: "{}".to_owned(), speech, state: None, message_id })
+    Input::Updated(Update { raw: "{}".to_owned(), speech, state: None, message_id, whose: acp::Whose::Own })
 }
 
 fn ask(id: &str) -> Ask {
@@ -272,6 +274,7 @@ fn ask(id: &str) -> Ask {
         tool_call: "{}".to_owned(),
         options: "[]".to_owned(),
         offers: vec![offer("yes", false), offer("reject", true)],
+        news: Speech::Other,
     }
 }
 

@@ -1,7 +1,9 @@
 //! What can be seen of a session, and what it says is due.
 
 use super::notation::{Play, after, check};
-use crate::incoming::{Speech, Update};
+use acp::{Speech, Whose};
+
+use crate::incoming::Update;
 use crate::input::Input;
 use crate::prompt::{Prompt, Receipt};
 use crate::{Clipped, Deadline, InputWritten, Mediation, PromptState, Terminal, Waiting};
@@ -186,7 +188,7 @@ fn both_texts_of_a_turn_are_whole_up_to_their_bound_and_end_before_half_a_letter
         play.session.step(Input::Admit { prompt, receipt }, 0);
         let live = play.session.turn(None).live.unwrap().prompt_text;
         let (raw, speech) = ("{}".into(), Speech::Text(text));
-        play.session.step(Input::Updated(Update { raw, speech, state: None, message_id: None }), 0);
+        play.session.step(Input::Updated(Update { raw, speech, state: None, message_id: None, whose: Whose::Own }), 0);
         play.act("settle A end_turn");
         let ended = play.session.turn(Some("A")).overlay.unwrap();
         let result = ended.result_text.unwrap();

@@ -215,3 +215,43 @@ fn scenarios_46_and_47_a_promised_turn_whose_agent_was_asked_something_else_says
         assert_eq!(world.answered(3), "write R=completed();", "of a plain one nothing is said");
     }
 }
+
+#[test]
+fn a_promised_turn_says_so_where_nobody_can_tell_what_of_its_answer_a_piece_is() {
+    let unnamed = says_line("X").replace(r#""sessionId":"ses","#, "");
+    let untyped = update_line(r#"{"sessionUpdate":"agent_message_chunk","content":{"text":"X"}}"#);
+    let numbered = says_line("X").replace(r#""ses""#, "7");
+    let ours = says_line("X").replace(r#""ses""#, r#""ours""#);
+    for line in [unnamed, untyped, numbered, ours] {
+        let mut world = World::ready();
+        world.machine.session = "ours".to_owned();
+        world.witnessed(2);
+        world.says("A");
+        world.agent(&line);
+        world.says("B");
+        assert_eq!(world.answered(2), "write A(AB) R=completed(AB)!;", "{line}");
+        assert_eq!(world.turn(3), "write A(hello) R=completed(hello);", "of that turn alone");
+    }
+}
+
+#[test]
+fn a_question_about_a_call_begins_the_answer_anew_where_it_is_its_first_sign() {
+    let asks = |call: &str| {
+        format!(
+            r#"{{"id":"x","method":"session/request_permission","params":{{"sessionId":"ses","options":[],"toolCall":{call}}}}}"#
+        )
+    };
+    for (call, end) in [
+        (r#"{"toolCallId":"c"}"#, "write A(B) R=completed(B);"),
+        (r#"{"toolCallId":"c","_meta":{"parentToolCallId":"p"}}"#, "write A(AB) R=completed(AB);"),
+        ("{}", "write A(AB) R=completed(AB);"),
+    ] {
+        let mut world = World::ready();
+        world.witnessed(2);
+        world.says("A");
+        world.agent(&asks(call));
+        world.says("B");
+        let ended = world.answered(2);
+        assert_eq!(ended.replace("T#c- ", "").replace("Tc- ", ""), end, "{call}");
+    }
+}

@@ -50,10 +50,11 @@ impl Unreadable {
         (!is_noise).then(|| Self { pieces: paired(line).unwrap_or_else(|| vec![torn(line)]) })
     }
 
-    /// A line that is too long to be looked at and was no answer.
+    /// A line that is too long to be looked at, and whether it began as an answer does.
     #[must_use]
-    pub fn too_long() -> Self {
-        Self { pieces: Vec::new() }
+    pub fn too_long(was_answer: bool) -> Self {
+        let answer = Piece { has_odd_id: true, has_outcome: true, ..Piece::default() };
+        Self { pieces: was_answer.then_some(answer).into_iter().collect() }
     }
 
     /// Whether the answer to this request may have been on the line. Ids of ours are numbers, which an agent may write with a point.

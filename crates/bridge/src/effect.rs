@@ -63,6 +63,8 @@ pub(crate) struct Told {
     pub(crate) heard: bool,
     /// The agent says words outside of its turns, so that nobody can tell whose the text is, and there is none here.
     pub(crate) strayed: bool,
+    /// Something that the agent wrote in the turn could not be read, or not exactly, so that nobody can tell whether all of it is there.
+    pub(crate) unreadable: bool,
     pub(crate) stopped_by: Option<FlushOrigin>,
 }
 

@@ -65,6 +65,8 @@ pub(crate) enum Input {
     Written { prompt_id: String },
     /// The host says that the agent has said words outside of its turns which it has handed on to nobody.
     Strayed,
+    /// The agent wrote something that cannot be read, or not exactly, and may have been words of an answer.
+    Unreadable,
     /// The agent answered a prompt.
     Settled { prompt_id: PromptId, answer: Answer },
     /// The agent's stream ended. The host may have said how the agent's process ended.

@@ -8,6 +8,8 @@ pub const FINAL_TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Pieces of messages which the agent takes for the user's that a witness hears in one turn: an echo of a prompt has a piece for each of its
 /// blocks, and an agent that says more of them tells nothing new.
 pub const HEARD_USER_MESSAGES_MAX: usize = acp::ECHO_PIECES_MAX;
+/// Warnings about what one agent wrote and nobody can read. More of them would say nothing new.
+pub(crate) const UNREADABLE_WARNINGS_MAX: u64 = 10;
 /// Milliseconds behind an answer in which words are listened for that the agent says late, before the outcome of a return request is told or
 /// the prompt of one is handed on. Such words were written behind the answer in the same breath, and come through the host within one or
 /// two; each request waits so long for its end, and none for its dispatch but behind another turn.

@@ -34,11 +34,20 @@ const LAST_WORDS: [&str; 3] = ["channel_closed", "host_terminated", "linger_expi
 /// The host's word for an agent that it ended because it did not stop. By then a client had cancelled, or nobody waits any more.
 const AGENT_REPLACED: &str = "agent_replaced";
 
+/// The host's word for an answer that could not be read.
+const UNREADABLE_ANSWER: &str = "unreadable_answer";
+
 impl Answer {
     /// The answer for a prompt whose agent is gone, should the host not have given it.
     pub(crate) fn replaced() -> Self {
         let message = "the agent was replaced before the prompt completed".to_owned();
         Self::Failed { message, code: AGENT_REPLACED.to_owned(), from_host: true, input_written: None }
+    }
+
+    /// What may have been the answer and could not be read.
+    pub(crate) fn unreadable() -> Self {
+        let message = "the agent's answer cannot be read".to_owned();
+        Self::Failed { message, code: UNREADABLE_ANSWER.to_owned(), from_host: true, input_written: None }
     }
 
     /// Whether the agent itself has answered, which it can only do with the whole prompt.

@@ -162,6 +162,7 @@ impl Session {
             Input::AskedUnknown { agent_request, method } => self.refuse_unknown(agent_request, method, &mut step),
             Input::Written { prompt_id } => self.note_written(&prompt_id, &mut step),
             Input::Strayed => self.has_strayed(),
+            Input::Unreadable => self.hear_unreadable(),
             Input::Settled { prompt_id, answer } => self.settle(&prompt_id, &answer, &mut step),
             Input::ChannelLost { exit } => self.lose_channel(exit, &mut step),
             Input::DeadlineExpired { prompt_id, deadline } => self.expire(&prompt_id, deadline, &mut step),

@@ -13,6 +13,7 @@ mod session;
 mod settings;
 mod subscription;
 mod tasks;
+mod unreadable;
 mod witnessing;
 
 pub use ask::AskError;

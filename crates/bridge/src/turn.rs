@@ -41,6 +41,8 @@ pub(crate) struct Turn {
     /// Its agent has said words that belong to no turn, before it or in it, so that what is said in it may be another turn's; or words in it
     /// of which nobody can tell what of the answer they are.
     pub(crate) strayed: bool,
+    /// Something that the agent wrote in it could not be read, or not exactly.
+    pub(crate) unreadable: bool,
     /// Pieces of the user's messages that the witness has heard of.
     pub(crate) user_pieces: usize,
     /// The tool calls seen.
@@ -64,6 +66,7 @@ impl Turn {
             said: Clip::new(TEXT_UNITS_MAX),
             written: false,
             strayed: false,
+            unreadable: false,
             user_pieces: 0,
             course: Course::default(),
         }
@@ -72,6 +75,11 @@ impl Turn {
     /// Whether the agent may have read any of the prompt. Of one that is not witnessed nobody says that it has not.
     pub(crate) fn may_be_answered(&self) -> bool {
         self.written || !self.entry.witnessed
+    }
+
+    /// Whether nobody can tell that all that was said in it is its answer, and the whole of it.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.strayed || self.unreadable
     }
 
     /// Takes what the agent says in this turn. What comes before a tool call is no answer (seed on turn status).

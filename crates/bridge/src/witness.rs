@@ -125,11 +125,13 @@ pub struct Settling<'a> {
     pub terminal: &'a Terminal,
     /// Whether the agent had its input.
     pub input_written: InputWritten,
-    /// The final answer of a completed turn. None of one that has strayed.
+    /// The final answer of a completed turn. None of one that has strayed or was not readable.
     pub text: &'a FinalText,
     /// The agent has said words that belong to no turn, before this one or around it, so that nobody can tell whether all that was said in
     /// this turn is its answer, or the whole of it.
     pub strayed: bool,
+    /// Something that the agent wrote in the turn could not be read, or not exactly, so that nobody can tell whether all of it is there.
+    pub unreadable: bool,
     /// The agent has said something in the turn.
     pub heard: bool,
     /// What the agent was told to stop for, where that was the end of its session and no client's cancel.
@@ -147,11 +149,13 @@ pub struct Ended<'a> {
     pub terminal: &'a Terminal,
     /// Whether the agent had its input.
     pub input_written: InputWritten,
-    /// The final answer of a completed turn. None of one that has strayed.
+    /// The final answer of a completed turn. None of one that has strayed or was not readable.
     pub text: &'a FinalText,
     /// The agent has said words that belong to no turn, before this one or around it, so that nobody can tell whether all that was said in
     /// this turn is its answer, or the whole of it.
     pub strayed: bool,
+    /// Something that the agent wrote in the turn could not be read, or not exactly, so that nobody can tell whether all of it is there.
+    pub unreadable: bool,
     /// The agent has said something in the turn.
     pub heard: bool,
     /// What the agent was told to stop for, where that was the end of its session and no client's cancel.

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use acp::{FrameReader, Message, Skipped};
+use acp::{FrameError, FrameReader, Message, NotAMessage, Skipped, Unreadable};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::limits::READ_BYTES;
+use crate::limits::{READ_BYTES, UNREADABLE_WARNINGS_MAX};
 
 /// A reader and the messages it brings.
 #[derive(Debug)]
@@ -17,14 +17,27 @@ pub(crate) struct Incoming<R> {
     chunk: Box<[u8]>,
     frames: FrameReader,
     skipped: Skipped,
-    /// An answer was too long to be held; the limit.
-    lost_answer: Option<usize>,
+    /// Lines that could not be read and may have been messages.
+    unreadable: u64,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    Message(Message),
+    /// An answer that is longer than a line may be.
+    AnswerLost {
+        /// The longest a line may be.
+        limit_bytes: usize,
+    },
+    /// What cannot be read and may have been a message.
+    Unreadable(Unreadable),
 }
 
 impl<R: AsyncRead + Unpin> Incoming<R> {
     pub(crate) fn new(from: &'static str, reader: Option<R>) -> Self {
         let chunk = vec![0; READ_BYTES].into();
-        Self { from, reader, chunk, frames: FrameReader::default(), skipped: Skipped::default(), lost_answer: None }
+        Self { from, reader, chunk, frames: FrameReader::default(), skipped: Skipped::default(), unreadable: 0 }
     }
 
     /// Whether more may come.
@@ -58,33 +71,52 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         }
     }
 
-    /// Whether an answer was lost since the last look because it was longer than the limit that is given back, in bytes.
-    pub(crate) fn take_lost_answer(&mut self) -> Option<usize> {
-        self.lost_answer.take()
+    /// The next message, everything else left out. Call it until there is none before reading again.
+    pub(crate) fn next_message(&mut self) -> Option<Message> {
+        loop {
+            if let Heard::Message(message) = self.next_heard()? {
+                return Some(message);
+            }
+        }
     }
 
-    /// The next message, lines that are none skipped and counted. Call it until there is none before reading again.
-    pub(crate) fn next_message(&mut self) -> Option<Message> {
+    /// What comes next, lines that were not meant for messages skipped and counted. Call it until there is none before reading again.
+    pub(crate) fn next_heard(&mut self) -> Option<Heard> {
         loop {
             let frame = if self.is_open() { self.frames.next_frame() } else { self.frames.finish() };
             let line = match frame? {
                 Ok(line) => line,
-                Err(error) => {
-                    tracing::warn!(from = self.from, %error, "a line was left out");
-                    let acp::FrameError::TooLong { limit_bytes, was_answer } = error;
-                    self.lost_answer = self.lost_answer.or(was_answer.then_some(limit_bytes));
-                    continue;
-                }
+                Err(error) => return Some(self.left_out(error)),
             };
-            match Message::parse(line) {
-                Ok(message) => return Some(message),
+            match Message::parse(line.clone()) {
+                Ok(message) => return Some(Heard::Message(message)),
                 Err(reason) => {
-                    self.skipped.add(reason);
-                    let total = self.skipped.total();
-                    tracing::debug!(from = self.from, %reason, total, "a line that is no message was skipped");
+                    if let Some(lost) = self.skip(&line, reason) {
+                        return Some(Heard::Unreadable(lost));
+                    }
                 }
             }
         }
+    }
+
+    fn left_out(&mut self, error: FrameError) -> Heard {
+        tracing::warn!(from = self.from, %error, "a line was left out");
+        let FrameError::TooLong { limit_bytes, was_answer } = error;
+        if was_answer { Heard::AnswerLost { limit_bytes } } else { Heard::Unreadable(Unreadable::too_long(false)) }
+    }
+
+    fn skip(&mut self, line: &[u8], reason: NotAMessage) -> Option<Unreadable> {
+        self.skipped.add(reason);
+        let (from, total, bytes) = (self.from, self.skipped.total(), line.len());
+        let Some(lost) = Unreadable::of(line, reason) else {
+            tracing::debug!(from, %reason, total, "a line that is no message was skipped");
+            return None;
+        };
+        self.unreadable += 1;
+        if self.unreadable <= UNREADABLE_WARNINGS_MAX {
+            tracing::warn!(from, %reason, bytes, "a line that may have been a message cannot be read");
+        }
+        Some(lost)
     }
 }
 
@@ -106,5 +138,31 @@ mod tests {
         }
         assert_eq!(methods, ["a", "b"]);
         assert_eq!(incoming.skipped.total(), 2);
+    }
+
+    #[tokio::test]
+    async fn what_may_have_been_a_message_is_heard_of_in_its_place() {
+        let lines = [
+            r#"{"method":"a"}"#,
+            r#"{"method":"session/update","params":NaN}"#,
+            "log",
+            r#"[{"id":7,"result":{}}]"#,
+            r#"{"method":"b"}"#,
+        ];
+        let text = lines.join("\n");
+        let mut incoming = Incoming::new("test", Some(text.as_bytes()));
+        let mut heard = Vec::new();
+        while incoming.is_open() {
+            let read = incoming.read().await;
+            incoming.take(&read);
+            while let Some(next) = incoming.next_heard() {
+                heard.push(match next {
+                    Heard::Message(message) => message.method().unwrap().to_owned(),
+                    Heard::AnswerLost { limit_bytes } => limit_bytes.to_string(),
+                    Heard::Unreadable(lost) => format!("answers 7: {}", lost.may_answer(&7.into())),
+                });
+            }
+        }
+        assert_eq!(heard, ["a", "answers 7: false", "answers 7: true", "b"]);
     }
 }

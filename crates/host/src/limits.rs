@@ -20,6 +20,8 @@ pub(crate) const LATE_UNITS_MAX: usize = 32 * 1024;
 /// Milliseconds behind an answer in which words are listened for that the agent says late, where the daemon has died and nobody else
 /// listens. As long as the daemon itself would.
 pub(crate) const LATE_WORDS_MS: u64 = 10;
+/// Warnings about what one agent wrote and nobody can read. More of them would say nothing new.
+pub(crate) const UNREADABLE_WARNINGS_MAX: u64 = 10;
 /// Requests of the agent that may wait for the daemon at once. Two were the most ever seen.
 pub(crate) const ASKED_MAX: usize = 1_024;
 /// Requests of the daemon whose answers are only handed on and that may be open at the agent at once. More than one a client are rare.

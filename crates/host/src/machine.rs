@@ -18,6 +18,7 @@ mod rewind;
 mod setting;
 mod straying;
 mod title;
+mod unreadable;
 mod written;
 
 #[cfg(test)]
@@ -25,7 +26,7 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 
-use acp::{Message, RequestId, RpcError};
+use acp::{Message, RequestId, RpcError, Unreadable};
 use bytes::Bytes;
 use transcript::{Body, Rewind};
 
@@ -70,6 +71,8 @@ pub(crate) enum Input {
         /// The longest a line may be.
         limit_bytes: usize,
     },
+    /// The agent wrote a line that cannot be read and may have been a message.
+    Unreadable(Unreadable),
     /// The user record of the prompt that is to be dispatched was written, or why not.
     Admitted(Result<(), String>),
     /// The agent's session is forgotten on disk and the branch taken back, or why not.
@@ -325,6 +328,7 @@ impl Machine {
             Input::Started(process) => self.process = process,
             Input::Reached(reach) => self.reached(reach),
             Input::AnswerLost { limit_bytes } => self.answer_lost(at_ms, limit_bytes),
+            Input::Unreadable(lost) => self.hear_unreadable(at_ms, &lost),
             Input::Admitted(result) => self.admitted(result),
             Input::Rewound(result) => self.rewound(result),
             Input::Recorded { request, result } => self.recorded(&request, result),

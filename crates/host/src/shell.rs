@@ -20,7 +20,7 @@ use crate::agent::Agent;
 use crate::clock::now_ms;
 use crate::command::Command;
 use crate::fail_points::FailPoints;
-use crate::incoming::Incoming;
+use crate::incoming::{Heard, Incoming};
 use crate::journal::Journal;
 use crate::launch;
 use crate::limits::{FADE_WAIT, LATE_WORDS_MS, RETRY_RECORDS, TO_DAEMON_BYTES_MAX};
@@ -182,11 +182,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Shell<R, W> {
             self.agent.keep_output(read);
         }
         self.agent.output.take(read);
-        while let Some(message) = self.agent.output.next_message() {
-            self.tell(Input::Agent(message));
-        }
-        if let Some(limit_bytes) = self.agent.output.take_lost_answer() {
-            self.tell(Input::AnswerLost { limit_bytes });
+        while let Some(heard) = self.agent.output.next_heard() {
+            self.tell(match heard {
+                Heard::Message(message) => Input::Agent(message),
+                Heard::AnswerLost { limit_bytes } => Input::AnswerLost { limit_bytes },
+                Heard::Unreadable(lost) => Input::Unreadable(lost),
+            });
         }
         // It still says something, so the rest of it may take as long again.
         if self.timers.is_armed(Timer::Fade) {

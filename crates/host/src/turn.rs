@@ -64,6 +64,8 @@ pub(crate) struct Turn {
     course: Course,
     /// What it took for its user's words is not what was asked.
     contradiction: Option<Contradiction>,
+    /// Something that the agent wrote in it could not be read, or not exactly.
+    has_unreadable: bool,
 }
 
 impl Turn {
@@ -83,6 +85,7 @@ impl Turn {
             is_unclear: false,
             course: Course::default(),
             contradiction: None,
+            has_unreadable: false,
         };
         (turn, record)
     }
@@ -96,6 +99,11 @@ impl Turn {
     pub(crate) fn note_echo(&mut self, contradiction: Option<Contradiction>) {
         self.contradiction = contradiction;
         self.has_strayed |= self.is_unclear;
+    }
+
+    /// The agent writes something that cannot be read, or not exactly.
+    pub(crate) fn note_unreadable(&mut self) {
+        self.has_unreadable = true;
     }
 
     /// The prompt whose turn this is.
@@ -212,6 +220,7 @@ impl Turn {
         result.originator_client_id.clone_from(&self.originator);
         result.stray_words = self.has_strayed;
         result.contradiction = self.contradiction;
+        result.unreadable_words = self.has_unreadable;
         match ending {
             Ending::Completed { stop_reason } => {
                 result.stop_reason = Some(stop_reason);

@@ -16,7 +16,9 @@ use crate::recording::Recording;
 use crate::turn::Prompt;
 
 pub(crate) use ours::without_our_words;
-pub(crate) use witnessed::{message_id, opened_by, prompt_written, strayed, with_process, with_reach, witnessed};
+pub(crate) use witnessed::{
+    message_id, opened_by, prompt_written, strayed, unreadable, with_process, with_reach, witnessed,
+};
 
 pub(crate) const INITIALIZE: &str = "initialize";
 pub(crate) const SESSION_NEW: &str = "session/new";
@@ -82,6 +84,8 @@ pub mod code {
     pub const HOST_TERMINATED: &str = "host_terminated";
     /// The agent's answer is longer than a line may be.
     pub const FRAME_TOO_LONG: &str = "frame_too_long";
+    /// The agent wrote something that may have been its answer and cannot be read.
+    pub const UNREADABLE_ANSWER: &str = "unreadable_answer";
     /// The agent answered a prompt with something that is no answer.
     pub const INVALID_ANSWER: &str = "invalid_answer";
     /// The agent still works on another prompt of the session.

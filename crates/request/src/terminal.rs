@@ -132,6 +132,15 @@ pub enum Outcome {
         /// The agent has said words that belong to no turn, so that nobody can tell whose the text is. There is none then.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_strayed: bool,
+        /// In the turn the agent wrote something that could not be read, or not exactly: nobody can tell whether the text is all of it. There
+        /// is none then.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_unreadable: bool,
+    },
+    /// The agent wrote something that may have been its answer and could not be read. What it said is not known.
+    Unread {
+        /// What ties it to the prompt.
+        evidence: Evidence,
     },
     /// An error which means that the call never started (unknown method, invalid parameters, not logged in), and no update of the turn was
     /// seen. Where one was, it is [`Outcome::Failed`].
@@ -196,12 +205,21 @@ mod tests {
             final_text: FinalText::new("hi"),
             evidence: Evidence::RpcResponse,
             is_strayed: false,
+            is_unreadable: false,
         };
         let strayed = Outcome::Ended {
             stop_reason: "end_turn".to_owned(),
             final_text: None,
             evidence: Evidence::RpcResponse,
             is_strayed: true,
+            is_unreadable: false,
+        };
+        let unreadable = Outcome::Ended {
+            stop_reason: "end_turn".to_owned(),
+            final_text: None,
+            evidence: Evidence::RpcResponse,
+            is_strayed: false,
+            is_unreadable: true,
         };
         let failed = Outcome::Failed { category: Some(Category::Rate), evidence: Evidence::V2Accepted };
         for (outcome, text) in [
@@ -215,6 +233,15 @@ mod tests {
                 strayed,
                 r#"{"kind":"ended","stop_reason":"end_turn","final_text":null,"evidence":"rpc_response","is_strayed":true}"#
                     .to_owned(),
+            ),
+            (
+                unreadable,
+                r#"{"kind":"ended","stop_reason":"end_turn","final_text":null,"evidence":"rpc_response","is_unreadable":true}"#
+                    .to_owned(),
+            ),
+            (
+                Outcome::Unread { evidence: Evidence::RpcResponse },
+                r#"{"kind":"unread","evidence":"rpc_response"}"#.to_owned(),
             ),
             (failed, r#"{"kind":"failed","category":"rate","evidence":"v2_accepted"}"#.to_owned()),
             (Outcome::Rejected { category: None }, r#"{"kind":"rejected","category":null}"#.to_owned()),

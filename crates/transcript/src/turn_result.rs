@@ -77,6 +77,10 @@ pub struct TurnResult {
     /// What the agent took for its user's words is not what was asked. Of turns whose outcome is promised to somebody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contradiction: Option<Contradiction>,
+    /// In this turn the agent wrote something that could not be read, or not exactly: what is on record of it may not be all that was said.
+    /// Of turns whose outcome is promised to somebody.
+    #[serde(skip_serializing_if = "is_false")]
+    pub unreadable_words: bool,
 }
 
 /// How an agent can speak against having worked on what it was asked, in the word of the format.
@@ -147,6 +151,7 @@ impl TurnResult {
             partial_bytes: None,
             stray_words: false,
             contradiction: None,
+            unreadable_words: false,
         }
     }
 
@@ -255,6 +260,7 @@ impl TurnResult {
                 Some(word) => Some(Contradiction::parse(&word)?),
                 None => None,
             },
+            unreadable_words: fields.flag("unreadableWords")?,
         };
         result.is_consistent().then_some(result)
     }

@@ -1,11 +1,16 @@
 //! Scripts that write lines as some agents do: with ids where none belong, or so that they cannot be read.
 
+use std::time::Duration;
+
 use acp::DEPTH_LEVELS_MAX;
 use bytes::Bytes;
 
 use super::{Arguments, Script};
 use crate::ending::{Ending, Outcome};
 use crate::turn::Turn;
+
+/// Time in which much may happen to whoever listens.
+const SLOWNESS: Duration = Duration::from_millis(1_500);
 
 pub(super) const NUMBERED: Script = Script {
     name: "numbered",
@@ -19,7 +24,7 @@ pub(super) const GARBLE: Script = Script {
     name: "garble",
     arguments: Arguments::MaybeText,
     example: "garble nan",
-    what: "says three pieces and makes the line of the second unreadable: nan, deep, tab, torn, joined, halves or bytes; late does so behind its answer",
+    what: "says three pieces and makes the line of the second unreadable: nan, deep, tab, torn, joined, halves or bytes; late does so behind its answer, slow after a while",
     act: |turn, how| Box::pin(garble(turn, how)),
 };
 
@@ -46,6 +51,9 @@ async fn garble(turn: &mut Turn, how: &str) -> Outcome {
         let line = unreadable("nan", &turn.line(" late"));
         turn.answer_with(&Ending::END_TURN, |answer| [answer, &line[..]].concat().into()).await;
         return Ok(Ending::Answered);
+    }
+    if how == "slow" {
+        turn.pause(SLOWNESS).await?;
     }
     let line = unreadable(how, &turn.line(" second"));
     turn.raw(line).await;

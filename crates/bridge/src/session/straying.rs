@@ -46,6 +46,18 @@ impl Session {
         }
     }
 
+    /// The agent wrote something that cannot be read and may have been words, or that was not just what it wrote. In a turn that is a mark of
+    /// this turn alone; outside of one it is a stray word.
+    pub(super) fn hear_unreadable(&mut self) {
+        match self.turn.as_mut().filter(|turn| turn.may_be_answered()) {
+            Some(turn) => turn.unreadable = true,
+            None => {
+                self.note_unreadable();
+                self.has_strayed();
+            }
+        }
+    }
+
     /// The agent has said something outside of its turns.
     pub(super) fn has_strayed(&mut self) {
         self.straying.heard = true;

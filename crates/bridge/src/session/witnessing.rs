@@ -197,7 +197,7 @@ impl Session {
     pub(super) fn end_answered(&mut self, turn: Turn, outcome: Outcome, may_wait: bool, step: &mut Step) {
         if turn.entry.witnessed && may_wait {
             // Only an answer can be mixed up with later words, and what is mixed up already is so for good.
-            let pauses = matches!(outcome.terminal, Terminal::Completed { .. }) && !turn.strayed;
+            let pauses = matches!(outcome.terminal, Terminal::Completed { .. }) && !turn.is_doubtful();
             self.witnessing.settling = Some(Settling { turn, outcome, told: false });
             if !pauses {
                 self.tell_settling(step);
@@ -221,6 +221,12 @@ impl Session {
         let settling = self.witnessing.settling.as_mut().filter(|settling| !settling.told);
         settling.into_iter().for_each(|settling| settling.turn.strayed = true);
         self.turn.iter_mut().for_each(|turn| turn.strayed = true);
+    }
+
+    /// Something that cannot be read was written, which may be a part of the turn whose outcome is told to nobody.
+    pub(super) fn note_unreadable(&mut self) {
+        let settling = self.witnessing.settling.as_mut().filter(|settling| !settling.told);
+        settling.into_iter().for_each(|settling| settling.turn.unreadable = true);
     }
 
     /// The witness has the outcome. For a prompt that has ended that means nothing.
@@ -276,7 +282,7 @@ fn tell_written(turn: &mut Turn, step: &mut Step) {
 pub(super) fn tell_late(turn: &Turn, outcome: &Outcome, step: &mut Step) {
     if turn.entry.witnessed {
         let completed = matches!(outcome.terminal, Terminal::Completed { .. });
-        let text = if completed && !turn.strayed { FinalText::Elsewhere } else { FinalText::None };
+        let text = if completed && !turn.is_doubtful() { FinalText::Elsewhere } else { FinalText::None };
         let told = Told { text, ..told(Some(turn), outcome) };
         step.witness(turn.entry.prompt_id.clone(), Word::Late(told));
     }
@@ -288,8 +294,9 @@ pub(super) fn told(turn: Option<&Turn>, outcome: &Outcome) -> Told {
     Told {
         terminal: outcome.terminal.told(),
         input_written: outcome.input_written,
-        text: turn.filter(|turn| completed && !turn.strayed).map(Turn::final_text).unwrap_or_default(),
+        text: turn.filter(|turn| completed && !turn.is_doubtful()).map(Turn::final_text).unwrap_or_default(),
         strayed: turn.is_some_and(|turn| turn.strayed),
+        unreadable: turn.is_some_and(|turn| turn.unreadable),
         heard: turn.is_some_and(|turn| turn.heard_at_ms.is_some()),
         stopped_by: turn.and_then(|turn| turn.stopped_by),
     }

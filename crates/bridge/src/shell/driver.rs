@@ -7,7 +7,7 @@ use std::time::Duration;
 use acp::{FrameReader, Kind, Message, RequestId};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tracing::{debug, warn};
+use tracing::debug;
 use uuid::Uuid;
 
 use super::ask::hand_over;
@@ -15,6 +15,7 @@ use super::generation;
 use super::live::{Asked, Live, State};
 use super::open::Streams;
 use super::settings;
+use super::unreadable;
 use crate::background::{ACTIVE_WORK, Background};
 use crate::incoming;
 use crate::input::Input;
@@ -81,7 +82,7 @@ fn take_whole(live: &Live, frames: &mut FrameReader) {
     while let Some(frame) = frames.next_frame() {
         match frame {
             Ok(frame) => take(live, frame, at_ms),
-            Err(error) => warn!(session = live.id, %error, "a line of the agent was lost"),
+            Err(error) => unreadable::take_lost(live, error, at_ms),
         }
     }
 }
@@ -114,9 +115,9 @@ fn settle_due(live: &Live) {
 
 /// Takes one line of the agent.
 pub(super) fn take(live: &Live, frame: Bytes, at_ms: u64) {
-    match Message::parse(frame) {
+    match Message::parse(frame.clone()) {
         Ok(message) => take_message(live, &message, at_ms),
-        Err(reason) => live.state.lock().oddities.skipped.add(reason),
+        Err(reason) => unreadable::take(live, &frame, reason, at_ms),
     }
 }
 
@@ -165,6 +166,7 @@ fn meaning(live: &Live, state: &mut State, message: &Message, at_ms: u64) -> Opt
             Some(Input::Written { prompt_id })
         }
         Kind::Notification { method } if method == "turnd/strayed" => Some(Input::Strayed),
+        Kind::Notification { method } if method == "turnd/unreadable" => Some(unreadable::told(live, state)),
         Kind::Notification { method } if method == "turnd/recording_degraded" => {
             Some(Input::Recording(incoming::recording(message.params().unwrap_or("{}"))))
         }

@@ -109,6 +109,8 @@ impl Asked {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Oddities {
     pub(super) skipped: acp::Skipped,
+    /// What could not be read and may have been a message.
+    pub(super) unreadable: u64,
     pub(super) unknown_notifications: u64,
     pub(super) stray_answers: u64,
     pub(super) foreign_updates: u64,

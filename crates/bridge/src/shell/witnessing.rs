@@ -52,10 +52,11 @@ impl Live {
             }
             Word::Settling(told) => witness.settling(&self.id, prompt_id, settling(told, incarnation)),
             Word::Ended { cause, told } => {
-                let Settling { terminal, input_written, text, strayed, heard, stopped_by, incarnation } =
+                let Settling { terminal, input_written, text, strayed, unreadable, heard, stopped_by, incarnation } =
                     settling(told, incarnation);
                 let cause = *cause;
-                let ended = Ended { cause, terminal, input_written, text, strayed, heard, stopped_by, incarnation };
+                let ended =
+                    Ended { cause, terminal, input_written, text, strayed, unreadable, heard, stopped_by, incarnation };
                 witness.ended(&self.id, prompt_id, ended);
             }
             Word::Late(told) => witness.late(&self.id, prompt_id, settling(told, incarnation)),
@@ -64,7 +65,8 @@ impl Live {
 }
 
 fn settling<'a>(told: &'a Told, incarnation: Option<&'a Process>) -> Settling<'a> {
-    let Told { terminal, input_written, text, heard, strayed, stopped_by } = told;
-    let (input_written, heard, strayed, stopped_by) = (*input_written, *heard, *strayed, *stopped_by);
-    Settling { terminal, input_written, text, strayed, heard, stopped_by, incarnation }
+    let Told { terminal, input_written, text, heard, strayed, unreadable, stopped_by } = told;
+    let (input_written, heard, stopped_by) = (*input_written, *heard, *stopped_by);
+    let (strayed, unreadable) = (*strayed, *unreadable);
+    Settling { terminal, input_written, text, strayed, unreadable, heard, stopped_by, incarnation }
 }

@@ -70,9 +70,10 @@ impl Witness for Record {
     }
 
     fn settling(&self, _: &str, prompt: &str, outcome: Settling<'_>) {
-        let Settling { terminal, input_written, text, strayed, incarnation, .. } = outcome;
+        let Settling { terminal, input_written, text, strayed, unreadable, incarnation, .. } = outcome;
         let pid = incarnation.map(|process| process.pid);
         let strayed = if strayed { " strayed" } else { "" };
+        let strayed = format!("{strayed}{}", if unreadable { " unreadable" } else { "" });
         self.note(format!("settling {prompt} {}{strayed}", words(terminal, input_written, text, pid)));
     }
 
@@ -160,6 +161,33 @@ async fn what_the_agent_says_behind_the_opening_is_listened_for_before_a_witness
     assert_eq!(record.news(), "written A; heard A");
     world.agent.settle(&held, json!({"stopReason": "end_turn"})).await;
     assert_eq!(record.next_news().await, r#"settling A end_turn yes "-" by 7 strayed"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_host_or_the_daemon_could_not_read_is_told_with_the_outcome_of_its_turn() {
+    let lost = "{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"cost\":NaN}}\n".into();
+    for unreadable in [compose::notification("turnd/unreadable", &json!({})), lost] {
+        let (mut world, record) = world().await;
+        world.session.admit(witnessed("A")).unwrap();
+        world.session.dispatch("A", true);
+        let held = world.agent.hear_prompt().await;
+        world.agent.say(compose::notification("turnd/prompt_written", &json!({"promptId": "A"}))).await;
+        world.agent.text("hi").await;
+        world.agent.say(unreadable).await;
+        world.agent.settle(&held, json!({"stopReason": "end_turn"})).await;
+        world.expect("user_message_chunk A A; agent_message_chunk A hi").await;
+        let told = record.next_news().await;
+        assert!(told.ends_with(r#"settling A end_turn yes "-" by 7 unreadable"#), "{told}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_only_the_daemon_cannot_read_ends_its_prompt() {
+    let mut world = World::start().await;
+    world.session.admit(prompt("A")).unwrap();
+    let held = world.agent.hear_prompt().await;
+    world.agent.say(format!("{{\"id\":{},\"result\":{{\"cost\":NaN}}}}\n", held.id)).await;
+    world.expect("user_message_chunk A A; prompt_cancelled A forward_failed; turn_error A unreadable_answer").await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -30,6 +30,7 @@ impl Machine {
     fn update(&mut self, message: &Message) {
         let update = Update::read(message.params().unwrap_or_default());
         self.hear_behind_opening(&update, message);
+        self.hear_inexact(&update, message);
         if self.replaying && update.is_conversation() {
             return;
         }

@@ -38,7 +38,7 @@ impl Machine {
     }
 
     /// Ends the running turn with an error that is not the agent's. Gives the request to be answered.
-    fn fail_turn(&mut self, at_ms: u64, message: &str, stable_code: &str) -> Option<Failed> {
+    pub(super) fn fail_turn(&mut self, at_ms: u64, message: &str, stable_code: &str) -> Option<Failed> {
         let reach = self.reach();
         let running = self.running.take()?;
         let request = running.request.clone();

@@ -17,7 +17,7 @@ use crate::wire;
 #[derive(Debug, Default)]
 pub(super) struct Straying {
     /// It has said something there.
-    heard: bool,
+    pub(super) heard: bool,
     /// Turns that it was given.
     turns: u64,
     messages: Messages,
@@ -56,8 +56,7 @@ impl Machine {
 
     /// Listens to what the agent says of its own session. Whether it is said in the running turn.
     pub(super) fn is_in_turn(&mut self, update: &Update, message: &Message) -> bool {
-        let is_unread = self.reach().is_some_and(|reach| reach != Reach::Whole);
-        let is_in_turn = self.running.is_some() && !is_unread;
+        let is_in_turn = self.may_be_in_turn();
         if !update.is_words() {
             return is_in_turn;
         }
@@ -84,8 +83,14 @@ impl Machine {
         }
     }
 
+    /// Whether a turn runs of whose prompt the agent may have read anything.
+    pub(super) fn may_be_in_turn(&self) -> bool {
+        let is_unread = self.reach().is_some_and(|reach| reach != Reach::Whole);
+        self.running.is_some() && !is_unread
+    }
+
     /// What is promised to nobody is recorded as it always was.
-    fn note_strayed(&mut self) {
+    pub(super) fn note_strayed(&mut self) {
         let running = self.running.as_mut().filter(|running| running.witnessed.is_some());
         if let Some(turn) = running.and_then(|running| running.turn.as_mut()) {
             turn.note_strayed();

@@ -13,6 +13,7 @@ mod rewinding;
 mod setting;
 mod steering;
 mod straying;
+mod unreadable;
 mod written;
 
 use acp::{Kind, Outcome};

@@ -3,7 +3,7 @@
 //! Script: `t:` text, `?:` thought, `c:1` call 1 begins, `u:1` something about it, `p:1` permission is asked for it; a
 //! `{}` behind the id brings arguments, a `+` completes, a `-` fails. Records: `A(…)` assistant (`?` a thought, `#1` call
 //! 1), `T1+` a result (`-` failed, `x` cancelled), `R=…` the turn's result with the answer, or with what was said, and `!`
-//! behind it where the agent has strayed.
+//! behind it where the agent has strayed, `~` where something could not be read.
 
 use acp::Speech;
 use proptest::prelude::*;
@@ -78,7 +78,12 @@ pub(crate) fn shown(record: &Body) -> String {
                 "R={}({}){}{}",
                 result.state.as_str(),
                 result.result_text.or(result.partial_text).unwrap_or_default(),
-                if result.stray_words { "!" } else { "" },
+                match (result.stray_words, result.unreadable_words) {
+                    (true, true) => "!~",
+                    (true, false) => "!",
+                    (false, true) => "~",
+                    (false, false) => "",
+                },
                 result.contradiction.map_or(String::new(), |contradiction| format!("{contradiction:?}")),
             ),
             None => subtype.clone(),

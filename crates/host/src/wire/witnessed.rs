@@ -11,6 +11,7 @@ use crate::outgoing::Reach;
 /// To the daemon: the whole line of a witnessed prompt is in the agent's input.
 const PROMPT_WRITTEN: &str = "turnd/prompt_written";
 const STRAYED: &str = "turnd/strayed";
+const UNREADABLE: &str = "turnd/unreadable";
 /// In a prompt: say when it is written, and in an error how much of it was.
 const WITNESSED_META: &str = "turnd/witnessed";
 /// Where the host says which process the agent is.
@@ -36,6 +37,11 @@ pub(crate) fn prompt_written(prompt_id: &str) -> Bytes {
 /// The agent has said words outside of its turns that the daemon is not shown.
 pub(crate) fn strayed() -> Bytes {
     compose::notification_raw(STRAYED, "{}")
+}
+
+/// The agent has written something that cannot be read, or not exactly, and may have been words of an answer.
+pub(crate) fn unreadable() -> Bytes {
+    compose::notification_raw(UNREADABLE, "{}")
 }
 
 /// The same error with how much of the prompt the agent has.

@@ -136,5 +136,6 @@ pub(crate) fn settled() -> Input {
         final_text: FinalText::new(&"An answer of some length. ".repeat(10)),
         evidence: Evidence::RpcResponse,
         is_strayed: false,
+        is_unreadable: false,
     })
 }

@@ -47,6 +47,8 @@ fn settled(request: &Request, outcome: &Outcome, at_ms: u64) -> Vec<Effect> {
     let is_answer = match outcome {
         Outcome::Ended { evidence, .. } | Outcome::Failed { evidence, .. } => *evidence == Evidence::RpcResponse,
         Outcome::Rejected { .. } | Outcome::Stopped { .. } => true,
+        // What could not be read may have been anything.
+        Outcome::Unread { .. } => false,
     };
     if !is_answer {
         let end = Terminal::without_text(State::Indeterminate, Code::Unattributable, InputWritten::Maybe, at_ms);

@@ -8,6 +8,10 @@ use crate::{
 
 /// The detail of an answer that nobody can tell the end of, or whose it is: its agent says words outside of its turns.
 const STRAYED: &str = "stray_words";
+/// The detail of an answer of which a part may be missing, or is not what the agent wrote: something of its turn could not be read.
+const UNREADABLE: &str = "unreadable_words";
+/// The detail of a turn whose answer itself could not be read.
+const UNREAD: &str = "unreadable_answer";
 
 pub(super) fn step(request: &Request, input: &Input, at_ms: u64) -> Vec<Effect> {
     match input {
@@ -60,11 +64,16 @@ fn bound(request: &Request, evidence: Evidence, user_record_id: Option<&String>,
 pub(super) fn settled(request: &Request, outcome: &Outcome, at_ms: u64) -> Terminal {
     let yes = |state, code| Terminal::without_text(state, code, InputWritten::Yes, at_ms);
     match outcome {
-        Outcome::Ended { evidence, .. } | Outcome::Failed { evidence, .. } if !best(request, *evidence).is_strong() => {
+        Outcome::Ended { evidence, .. } | Outcome::Failed { evidence, .. } | Outcome::Unread { evidence }
+            if !best(request, *evidence).is_strong() =>
+        {
             yes(State::Indeterminate, Code::Unattributable).with_evidence(*evidence)
         }
-        Outcome::Ended { stop_reason, evidence, is_strayed: true, .. } if stop_reason == NATURAL_END => {
-            let end = yes(State::Indeterminate, Code::Unattributable).with_detail(Some(STRAYED));
+        Outcome::Ended { stop_reason, evidence, is_strayed, is_unreadable, .. }
+            if (*is_strayed || *is_unreadable) && stop_reason == NATURAL_END =>
+        {
+            let detail = if *is_unreadable { UNREADABLE } else { STRAYED };
+            let end = yes(State::Indeterminate, Code::Unattributable).with_detail(Some(detail));
             Terminal { stop_reason: Some(stop_reason.clone()), ..end.with_evidence(best(request, *evidence)) }
         }
         Outcome::Ended { stop_reason, final_text, evidence, .. } => {
@@ -80,6 +89,10 @@ pub(super) fn settled(request: &Request, outcome: &Outcome, at_ms: u64) -> Termi
             .with_evidence(Evidence::RpcResponse),
         Outcome::Failed { category, evidence } => yes(State::Aborted, Code::TurnError)
             .with_detail(category.map(crate::Category::as_str))
+            .with_evidence(best(request, *evidence)),
+        // The work may be done, and nobody knows what came of it.
+        Outcome::Unread { evidence } => yes(State::Indeterminate, Code::Unattributable)
+            .with_detail(Some(UNREAD))
             .with_evidence(best(request, *evidence)),
         Outcome::Stopped { cause, stop_reason, evidence } => {
             let end = yes(State::Aborted, Code::Ended(*cause));

@@ -1,7 +1,7 @@
 //! What is said after a crash, as sentences: what the row is, what was found, and what is said.
 //!
 //! A transcript is a line of records behind the armed tail: `U(p1)` our question, `U(p2)`, `U(-)` others', `U(p1 other)` and `U(p1 untold)`
-//! one with our id and another or an unknown text; `T(p1 end_turn "hi")` a turn record, `T(p1 strayed …)`
+//! one with our id and another or an unknown text; `T(p1 end_turn "hi")` a turn record, `T(p1 strayed …)` or `T(p1 unreadable …)`
 //! one of an agent that spoke outside of its turns; `replaced`; `new writer`.
 
 mod properties;
@@ -93,10 +93,12 @@ fn stamp(id: &str) -> Option<String> {
 
 fn turn(how: &str) -> TurnSeen {
     let (is_strayed, how) = how.strip_prefix("strayed ").map_or((false, how), |how| (true, how));
+    let (is_unreadable, how) = how.strip_prefix("unreadable ").map_or((false, how), |how| (true, how));
     let (state, stop_reason, text) = match how {
         "cancelled" => (TurnState::Cancelled, Some("cancelled"), TextSeen::None),
         "error" => (TurnState::Error, None, TextSeen::None),
         "closed" => (TurnState::Closed(Cause::SessionClosed), None, TextSeen::None),
+        "unread" => (TurnState::Unread, None, TextSeen::None),
         "gone" => (TurnState::AgentGone, None, TextSeen::None),
         "untold \"hi\"" => (TurnState::Completed, None, TextSeen::Whole(FinalText::new("hi").unwrap())),
         "end_turn lost" => (TurnState::Completed, Some("end_turn"), TextSeen::Lost),
@@ -109,7 +111,8 @@ fn turn(how: &str) -> TurnSeen {
             None => (TurnState::Completed, Some(how), TextSeen::None),
         },
     };
-    TurnSeen { state, stop_reason: stop_reason.map(str::to_owned), text, is_strayed, ended_at_ms: ENDED_AT }
+    let (stop_reason, ended_at_ms) = (stop_reason.map(str::to_owned), ENDED_AT);
+    TurnSeen { state, stop_reason, text, is_strayed, is_unreadable, ended_at_ms }
 }
 
 #[test]

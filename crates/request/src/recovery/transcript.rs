@@ -51,6 +51,8 @@ pub struct TurnSeen {
     pub text: TextSeen,
     /// The agent has said words that belong to no turn, before this one or behind it.
     pub is_strayed: bool,
+    /// Something that the agent wrote in it could not be read, or not exactly.
+    pub is_unreadable: bool,
     /// When, in epoch milliseconds.
     pub ended_at_ms: u64,
 }
@@ -66,6 +68,8 @@ pub enum TurnState {
     Error,
     /// The session was ended, and the turn with it.
     Closed(Cause),
+    /// The agent's answer could not be read.
+    Unread,
     /// The agent's process ended: nobody is left to say how its turn did.
     AgentGone,
 }
@@ -151,11 +155,13 @@ pub(super) fn outcome(turn: &TurnSeen) -> Result<Outcome, Recovered> {
         (TurnState::Closed(cause), _) => stopped(turn, cause),
         (TurnState::Cancelled, _) => stopped(turn, Cause::TurnCancelled),
         (TurnState::Error, _) => Outcome::Failed { category: None, evidence },
-        (TurnState::Completed, _) if turn.is_strayed => Outcome::Ended {
+        (TurnState::Unread, _) => Outcome::Unread { evidence },
+        (TurnState::Completed, _) if turn.is_strayed || turn.is_unreadable => Outcome::Ended {
             stop_reason: turn.stop_reason.clone().unwrap_or_else(|| REASON_UNTOLD.to_owned()),
             final_text: None,
             evidence,
-            is_strayed: true,
+            is_strayed: turn.is_strayed,
+            is_unreadable: turn.is_unreadable,
         },
         // A turn that ended early has no final message to be lost.
         (TurnState::Completed, TextSeen::Lost) if turn.stop_reason.as_deref() == Some(NATURAL_END) => {
@@ -167,7 +173,7 @@ pub(super) fn outcome(turn: &TurnSeen) -> Result<Outcome, Recovered> {
                 TextSeen::Whole(text) => Some(text.clone()),
                 TextSeen::None | TextSeen::Lost => None,
             };
-            Outcome::Ended { stop_reason, final_text, evidence, is_strayed: false }
+            Outcome::Ended { stop_reason, final_text, evidence, is_strayed: false, is_unreadable: false }
         }
     })
 }

@@ -196,6 +196,7 @@ pub(crate) fn outcome(text: &str) -> Outcome {
         final_text: FinalText::new(text),
         evidence: Evidence::RpcResponse,
         is_strayed: false,
+        is_unreadable: false,
     }
 }
 

@@ -107,6 +107,7 @@ fn turn(exact: &ExactTurn) -> Seen {
         transcript::TurnState::Cancelled => TurnState::Cancelled,
         transcript::TurnState::Error => match result.error.as_ref().and_then(|error| error.code.as_deref()) {
             Some(code) if host_word::is_gone(code) => TurnState::AgentGone,
+            Some(code) if host_word::is_unread(code) => TurnState::Unread,
             code => code.and_then(host_word::ended_by).map_or(TurnState::Error, TurnState::Closed),
         },
     };
@@ -114,7 +115,8 @@ fn turn(exact: &ExactTurn) -> Seen {
     let is_cancelled = result.state == transcript::TurnState::Cancelled;
     let word = if is_cancelled { &result.agent_stop_reason } else { &result.stop_reason };
     let (stop_reason, ended_at_ms) = (word.clone(), result.ended_at);
-    let seen = TurnSeen { state, stop_reason, text, is_strayed: exact.has_strayed, ended_at_ms };
+    let is_unreadable = result.unreadable_words;
+    let seen = TurnSeen { state, stop_reason, text, is_strayed: exact.has_strayed, is_unreadable, ended_at_ms };
     Seen::Turn { prompt_id: Some(result.prompt_id.clone()), turn: seen }
 }
 

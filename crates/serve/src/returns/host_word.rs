@@ -8,6 +8,13 @@ const GONE: [&str; 5] = ["channel_closed", "linger_expired", "host_terminated", 
 /// The host kept the prompt to itself.
 const NOT_SENT: [&str; 4] =
     ["transcript_unwritable", "turn_in_progress", "invalid_prompt", "approval_mode_not_restored"];
+/// The agent's answer could not be read, or what may have been it.
+const UNREAD: [&str; 2] = ["frame_too_long", "unreadable_answer"];
+
+/// Whether the agent may have answered, and nobody knows what.
+pub(super) fn is_unread(code: &str) -> bool {
+    UNREAD.contains(&code)
+}
 
 /// Whether nobody is left to say how the turn ended.
 pub(super) fn is_gone(code: &str) -> bool {

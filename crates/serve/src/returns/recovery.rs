@@ -313,7 +313,7 @@ fn terminal_of(outcome: &Outcome) -> bridge::Terminal {
     match outcome {
         Outcome::Ended { stop_reason, .. } => bridge::Terminal::Completed { stop_reason: stop_reason.clone() },
         Outcome::Stopped { stop_reason, .. } => bridge::Terminal::Cancelled { agent_stop_reason: stop_reason.clone() },
-        Outcome::Rejected { .. } | Outcome::Failed { .. } => {
+        Outcome::Rejected { .. } | Outcome::Failed { .. } | Outcome::Unread { .. } => {
             bridge::Terminal::Error { message: String::new(), code: None }
         }
     }

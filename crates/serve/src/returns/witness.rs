@@ -81,8 +81,8 @@ impl Witness for Eyewitness {
         let Some(entry) = self.0.tracked.of_prompt(prompt) else { return };
         entry.note_prompt_over();
         let (terminal, input_written, text) = (ending.terminal, ending.input_written, ending.text);
-        let Ended { strayed, heard, stopped_by, incarnation, .. } = ending;
-        let settling = Settling { terminal, input_written, text, strayed, heard, stopped_by, incarnation };
+        let Ended { strayed, unreadable, heard, stopped_by, incarnation, .. } = ending;
+        let settling = Settling { terminal, input_written, text, strayed, unreadable, heard, stopped_by, incarnation };
         match input_of(ending.cause, terminal, input_written) {
             Ending::Nothing => self.0.tracked.end(&entry),
             // Its own end took it out of the queue.
@@ -109,6 +109,7 @@ pub(crate) struct Answer {
     input_written: InputWritten,
     text: FinalText,
     strayed: bool,
+    unreadable: bool,
     stopped_by: Option<FlushOrigin>,
     process: Option<Process>,
 }
@@ -120,6 +121,7 @@ impl Answer {
             input_written: settling.input_written,
             text: settling.text.clone(),
             strayed: settling.strayed,
+            unreadable: settling.unreadable,
             stopped_by: settling.stopped_by,
             process: settling.incarnation.cloned(),
         }
@@ -137,10 +139,11 @@ impl Answer {
 
     /// The outcome with this text.
     fn outcome_with(&self, final_text: Option<request::FinalText>) -> Outcome {
-        let (evidence, is_strayed) = (Evidence::RpcResponse, self.strayed);
+        let (evidence, is_strayed, is_unreadable) = (Evidence::RpcResponse, self.strayed, self.unreadable);
         match &self.terminal {
             Terminal::Completed { stop_reason } => {
-                Outcome::Ended { stop_reason: stop_reason.clone(), final_text, evidence, is_strayed }
+                let stop_reason = stop_reason.clone();
+                Outcome::Ended { stop_reason, final_text, evidence, is_strayed, is_unreadable }
             }
             Terminal::Cancelled { agent_stop_reason } => {
                 let cause = self.stopped_by.and_then(host_word::cause).unwrap_or(request::Cause::TurnCancelled);
@@ -149,6 +152,7 @@ impl Answer {
                 let evidence = stop_reason.is_some().then_some(evidence);
                 Outcome::Stopped { cause, stop_reason, evidence }
             }
+            Terminal::Error { code: Some(code), .. } if host_word::is_unread(code) => Outcome::Unread { evidence },
             Terminal::Error { code, .. } => match code.as_deref().and_then(rejection) {
                 Some(category) => Outcome::Rejected { category },
                 None => Outcome::Failed { category: None, evidence },

@@ -9,6 +9,7 @@
 //! | `go A`, `drop A`, `confirm A` | A's witness lets it run, or not; it has the outcome |
 //! | `written A` | the host says that the agent has the whole of A |
 //! | `strayed` | the host says that the agent has spoken outside of its turns |
+//! | `unreadable` | the agent wrote something that cannot be read |
 //! | `user m` | the agent says what it takes for the user's message m |
 //! | `steer A` | a client says something into the running turn |
 //! | `drain`, `drain A`, `drain foreign` | the agent asks for it; for the turn of A; for another session |
@@ -218,6 +219,7 @@ impl Play {
             ["confirm", id] => Input::Confirm { prompt_id: named(id) },
             ["written", id] => Input::Written { prompt_id: named(id) },
             ["strayed"] => Input::Strayed,
+            ["unreadable"] => Input::Unreadable,
             ["user", id] => update(Speech::User { message_id: Some(id.to_owned()), content: format!("{id:?}") }),
             _ => panic!("no such statement: {words:?}"),
         }
@@ -332,7 +334,8 @@ fn terminal_word(terminal: &Terminal) -> String {
 fn witness_word(id: &str, word: &Word) -> String {
     let told = |told: &Told| {
         let strayed = if told.strayed { " strayed" } else { "" };
-        format!("{} {}{strayed}", terminal_word(&told.terminal), told.input_written.as_str())
+        let unreadable = if told.unreadable { " unreadable" } else { "" };
+        format!("{} {}{strayed}{unreadable}", terminal_word(&told.terminal), told.input_written.as_str())
     };
     match word {
         Word::Dispatching { baseline, .. } => {

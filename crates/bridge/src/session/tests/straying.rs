@@ -365,3 +365,40 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_turn_of_which_something_could_not_be_read_is_told_so_and_no_later_one_is() {
+    check(&rows(&[
+        &[("witness A", "record A, receipt A, ~ next A after 0 -")],
+        &RUN,
+        &[
+            ("unreadable", ""),
+            ("settle A end_turn", "~ settling A completed end_turn yes unreadable"),
+            (
+                "confirm A",
+                "record A completed end_turn, ~ ended A completed end_turn yes unreadable answered, \
+                 complete A end_turn",
+            ),
+        ],
+    ]));
+    let next = after("witness A; go A; written A; unreadable; settle A end_turn; confirm A; wait 10; witness B; go B");
+    assert!(!next.turn.unwrap().is_doubtful());
+}
+
+#[test]
+fn what_cannot_be_read_behind_an_answer_is_a_stray_word_as_well() {
+    check(&rows(&[
+        &[("witness A", "record A, receipt A, ~ next A after 0 -")],
+        &RUN,
+        &[
+            ("settle A end_turn", ""),
+            ("wait 9", ""),
+            ("unreadable", ""),
+            ("wait 1", "~ settling A completed end_turn yes strayed unreadable"),
+        ],
+    ]));
+    for outside in ["unreadable; witness A; go A", "witness A; go A; unreadable"] {
+        let turn = after(&format!("{outside}; written A")).turn.unwrap();
+        assert!(turn.strayed && !turn.unreadable, "{outside}");
+    }
+}

@@ -5,20 +5,20 @@ use super::*;
 
 impl World {
     /// A witnessed prompt, of which the agent has all.
-    fn witnessed(&mut self, id: u64) -> String {
+    pub(super) fn witnessed(&mut self, id: u64) -> String {
         let fed = self.daemon(&witnessed_line(id));
         self.input(Input::Reached(Reach::Whole));
         fed
     }
 
     /// What is written when the agent answers.
-    fn answered(&mut self, id: u64) -> String {
+    pub(super) fn answered(&mut self, id: u64) -> String {
         let shown = self.agent(&format!(r#"{{"id":{id},"result":{{"stopReason":"end_turn"}}}}"#));
         shown.split(" daemon<").next().unwrap().to_owned()
     }
 
     /// A witnessed turn that says hello, as it is written.
-    fn turn(&mut self, id: u64) -> String {
+    pub(super) fn turn(&mut self, id: u64) -> String {
         self.witnessed(id);
         self.says("hello");
         self.answered(id)
@@ -117,7 +117,7 @@ fn another_process_has_a_clean_name() {
 }
 
 /// A session `ses` that its agent has loaded, with a replay before the answer.
-fn loaded(mode: Mode) -> World {
+pub(super) fn loaded(mode: Mode) -> World {
     let mut world = World::new(mode, Some("ses"));
     world.daemon(r#"{"id":0,"method":"initialize"}"#);
     world.agent(r#"{"id":0,"result":{"agentCapabilities":{"loadSession":true}}}"#);

@@ -168,18 +168,21 @@ fn told(word: &str) -> Input {
     }
 }
 
-/// `rejected`, `failed`, `stopped`, or a stop reason with the text in quotation marks, of an agent that has `strayed` or not.
+/// `rejected`, `failed`, `stopped`, or a stop reason with the text in quotation marks, of an agent that has `strayed` or not, or of a turn of which something
+/// was `unreadable`; or `unread`.
 pub(crate) fn outcome(word: &str, evidence: Evidence) -> Outcome {
     match word {
         "rejected" => Outcome::Rejected { category: None },
         "failed" => Outcome::Failed { category: None, evidence },
+        "unread" => Outcome::Unread { evidence },
         "stopped" => Outcome::Stopped { cause: Cause::TurnCancelled, stop_reason: None, evidence: None },
         _ => {
             let (is_strayed, word) = word.strip_prefix("strayed ").map_or((false, word), |word| (true, word));
+            let (is_unreadable, word) = word.strip_prefix("unreadable ").map_or((false, word), |word| (true, word));
             let (stop_reason, text) = word.split_once(" \"").unwrap_or((word, "\""));
             assert!(!stop_reason.contains(' '), "{word:?} is no word of the notation");
             let final_text = FinalText::new(text.trim_end_matches('"'));
-            Outcome::Ended { stop_reason: stop_reason.to_owned(), final_text, evidence, is_strayed }
+            Outcome::Ended { stop_reason: stop_reason.to_owned(), final_text, evidence, is_strayed, is_unreadable }
         }
     }
 }

@@ -128,6 +128,10 @@ fn scenario_53_an_answer_of_an_agent_that_spoke_outside_of_its_turns_completes_n
         check(&format!("{sent} > strayed end_turn = indeterminate unattributable yes (stray_words)"));
         check(&format!("{sent} > strayed end_turn \"hi\" = indeterminate unattributable yes (stray_words)"));
         check(&format!("{sent} > strayed refusal = aborted refusal yes"));
+        check(&format!("{sent} > unreadable end_turn \"hi\" = indeterminate unattributable yes (unreadable_words)"));
+        check(&format!("{sent} > strayed unreadable end_turn = indeterminate unattributable yes (unreadable_words)"));
+        check(&format!("{sent} > unreadable refusal = aborted refusal yes"));
+        check(&format!("{sent} > unread = indeterminate unattributable yes (unreadable_answer)"));
     }
     check("registered > dispatched > strayed end_turn = indeterminate unattributable yes (stray_words)");
 }
@@ -216,6 +220,7 @@ fn scenario_61_three_mib_of_characters_are_cut_between_two_and_described_whole()
         final_text: Some(text.clone()),
         evidence: Evidence::RpcResponse,
         is_strayed: false,
+        is_unreadable: false,
     };
     let mut played = play("registered > dispatched > written");
     played.take(&Input::Settled(outcome), 20);

@@ -75,9 +75,17 @@ fn scenario_30_an_exact_stamped_turn_record() {
 #[test]
 fn scenario_53_a_turn_of_an_agent_that_spoke_outside_of_its_turns_completes_nothing() {
     check("U(p1), T(p1 strayed end_turn \"hi\")", "indeterminate unattributable yes (stray_words)");
+    check("U(p1), T(p1 unreadable end_turn \"hi\")", "indeterminate unattributable yes (unreadable_words)");
+    check("U(p1), T(p1 strayed unreadable end_turn \"hi\")", "indeterminate unattributable yes (unreadable_words)");
+    check("U(p1), T(p1 unreadable max_tokens \"hi\")", "aborted max_tokens yes");
+    check("U(p1), T(p1 unread)", "indeterminate unattributable yes (unreadable_answer)");
     check("U(p1), T(p1 strayed end_turn lost)", "indeterminate unattributable yes (stray_words)");
     check("U(p1), T(p1 strayed max_tokens \"hi\")", "aborted max_tokens yes");
     check("U(p1), T(p1 strayed cancelled)", "aborted turn_cancelled yes");
+    let found = staged("unreadable end_turn", not_yet());
+    assert_eq!(said(&submitted(), &found), "indeterminate unattributable yes (unreadable_words)");
+    let found = staged("unread", not_yet());
+    assert_eq!(said(&submitted(), &found), "indeterminate unattributable yes (unreadable_answer)");
     let found = staged("strayed end_turn", not_yet());
     assert_eq!(said(&submitted(), &found), "indeterminate unattributable yes (stray_words)");
 }

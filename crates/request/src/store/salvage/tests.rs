@@ -32,6 +32,7 @@ fn filled() -> (tempfile::TempDir, Place) {
             final_text: FinalText::new(&format!("{name} ").repeat(900)),
             evidence: Evidence::RpcResponse,
             is_strayed: false,
+            is_unreadable: false,
         });
         for input in [Input::Admitted, dispatched, Input::Written, settled] {
             let id = RequestId::parse(&name).unwrap();

@@ -32,7 +32,7 @@ pub(super) const MUMBLE: Script = Script {
     name: "mumble",
     arguments: Arguments::MaybeText,
     example: "mumble nan",
-    what: "makes the line of its answer unreadable: nan, deep, tab, torn, batched or joined",
+    what: "makes the line of its answer unreadable: nan, deep, tab, torn, batched or joined; slow after a while",
     act: |turn, how| Box::pin(mumble(turn, how)),
 };
 
@@ -63,6 +63,9 @@ async fn garble(turn: &mut Turn, how: &str) -> Outcome {
 
 async fn mumble(turn: &mut Turn, how: &str) -> Outcome {
     turn.say("this is the answer").await;
+    if how == "slow" {
+        turn.pause(SLOWNESS).await?;
+    }
     turn.answer_with(&Ending::END_TURN, |answer| unreadable(how, answer)).await;
     Ok(Ending::Answered)
 }

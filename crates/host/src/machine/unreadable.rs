@@ -4,7 +4,7 @@
 //! turn whose outcome is promised to somebody says so. Outside of a turn it is as a stray word (`straying.rs`). Where it may have been
 //! the answer itself the turn ends with an error, as nobody will answer again.
 
-use acp::{Message, Unreadable};
+use acp::{Message, Unreadable, Whose};
 
 use super::{Machine, Phase};
 use crate::turn::json::Update;
@@ -21,8 +21,7 @@ impl Machine {
 
     /// Listens to what the agent says of its own session: of a text that is not just what it wrote, that much cannot be read.
     pub(super) fn hear_inexact(&mut self, update: &Update, message: &Message) {
-        let named = message.session_id();
-        let is_own = named.is_none() || named == self.agent_session;
+        let is_own = self.whose(message) != Whose::Other;
         if matches!(update, Update::Text(_)) && is_own && !message.is_exact() {
             self.lose_words();
         }

@@ -48,7 +48,11 @@ async fn answered(dispatched_to: Option<(Process, &str)>, answered_by: Option<Pr
     let terminal = Terminal::Completed { stop_reason: "end_turn".into() };
     let text = FinalText::Whole("the answer".into());
     let (strayed, stopped_by, input_written) = (false, None, InputWritten::Yes);
-    returns.settle("s", &entry, Answer { terminal, input_written, text, strayed, stopped_by, process: answered_by });
+    returns.settle(
+        "s",
+        &entry,
+        Answer { terminal, input_written, text, strayed, unreadable: false, stopped_by, process: answered_by },
+    );
     let mut standing = entry.follow();
     standing.wait_for(Standing::is_over).await.unwrap();
     let known = returns.known(&entry.request_id).await.unwrap();

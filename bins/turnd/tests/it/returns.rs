@@ -20,6 +20,7 @@ mod terminals;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -60,6 +61,12 @@ fn submit_with(world: &mut World, session: &str, body: &Value) -> Value {
 
 fn get(world: &mut World, id: &str) -> Value {
     world.get(&format!("/return-requests/{id}"))
+}
+
+/// The clock that the daemon reads, too, in epoch milliseconds.
+#[expect(clippy::disallowed_methods, reason = "what a daemon dates is compared with when it was looked at")]
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis().try_into().unwrap()
 }
 
 /// Waits until a request has ended.

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{
-    all_events, body, cancel, ended, events, get, post, prompts, reached, sent, submit, submit_with, told, with,
+    all_events, body, cancel, ended, events, get, now_ms, post, prompts, reached, sent, submit, submit_with, told, with,
 };
 use crate::http::Connection;
-use crate::world::{World, until};
+use crate::world::{World, alive, until};
 
 /// A world whose hosts live on for a turn of a second, with a session, whose daemon ends itself by a plan.
 pub(super) fn doomed(plan: &str) -> (World, String) {
@@ -337,6 +337,24 @@ fn scenario_63_what_ended_before_its_deadline_is_completed_and_what_ended_behind
             assert!(over.get("late_outcome").is_none(), "{over}");
         }
         all_events(&mut world, 1);
+    }
+}
+
+#[test]
+fn scenario_63_of_a_deadline_that_passed_while_there_was_no_daemon_the_turn_decides() {
+    for (turn_ms, expected) in [(200, "completed - yes"), (6_000, "timed_out deadline yes")] {
+        let mut world = World::journaled(&["--linger-ms", "60000"]);
+        let session = world.session();
+        let asked = with(body("X", &format!("slow {turn_ms}")), &json!({ "timeoutMs": 4_000 }));
+        let deadline_ms = submit_with(&mut world, &session, &asked)["deadline_at"].as_u64().unwrap();
+        let cast = world.cast(&session);
+        world.signal(&[cast.daemon], "KILL");
+        until("the turn is over", || (!alive(cast.host)).then_some(()));
+        until("the deadline is over", || (now_ms() > deadline_ms).then_some(()));
+        world.until_killed();
+        assert_eq!(told(&ended(&mut world, "X")), expected);
+        all_events(&mut world, 1);
+        sent(&world, 1);
     }
 }
 

@@ -1,21 +1,14 @@
 //! Ids that a store may have forgotten: of none of them is it said that nothing was sent under it, whatever else keeps a prompt out.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use request::RequestId;
 use serde_json::{Value, json};
 
-use super::{body, ended, get, post, prompts, sent, submit, with, world};
+use super::{body, ended, get, now_ms, post, prompts, sent, submit, with, world};
 use crate::commands::{stdout, turnd};
 use crate::requests::stderr;
 use crate::world::{World, chats};
 
 const MINUTE_MS: u64 = 60_000;
-
-#[expect(clippy::disallowed_methods, reason = "ids are told by the clock that the daemon reads, too")]
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis().try_into().unwrap()
-}
 
 /// An id of version 7 that was made then.
 fn made_at(at_ms: u64) -> String {

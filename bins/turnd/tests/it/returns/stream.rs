@@ -79,9 +79,6 @@ fn scenario_67_a_watcher_gets_one_line_for_each_end_with_the_bytes_of_the_receip
         submit(&mut world, &session, id, "hello");
         let event = watcher.next().unwrap();
         let (_, receipt) = world.connect().try_call("GET", &format!("/return-requests/{id}"), "").unwrap();
-        assert!(
-            receipt.ends_with(&format!("\"terminal\":{event}}}")) || receipt.contains(&event["cursor"].to_string())
-        );
         assert_eq!(serde_json::from_str::<Value>(&receipt).unwrap()["terminal"], event);
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    all_events, body, cancel, ended, events, get, interrupts, post, prompts, reached, sent, submit, submit_with, told,
-    with, world,
+    all_events, body, cancel, ended, events, get, interrupts, now_ms, post, prompts, reached, sent, submit,
+    submit_with, told, with, world,
 };
 use crate::world::until;
 
@@ -13,8 +13,14 @@ fn scenario_54_a_deadline_ends_a_request_that_nobody_asks_about_and_leaves_the_a
     let mut world = world();
     let session = world.session();
     submit_with(&mut world, &session, &with(body("X", "hang"), &json!({ "timeoutMs": 1_000 })));
+    // Of the other session alone, until the deadline is long over.
+    let other = world.session();
+    let prompt = world.prompt(&other, "slow 2500");
+    world.settle(&other, &prompt);
+    let looked_at_ms = now_ms();
     let event = all_events(&mut world, 1).remove(0);
     assert_eq!(told(&event), "timed_out deadline yes");
+    assert!(event["ended_at"].as_u64().unwrap() < looked_at_ms, "not only when somebody looks: {event}");
     let status = world.get(&format!("/session/{session}/status"));
     assert_eq!(status["hasActivePrompt"], true, "{status}");
     assert_eq!(interrupts(&world), 0);

@@ -18,6 +18,9 @@ pub(crate) use webhook::{
     WebhookRetireArgs, WebhookRotateArgs, WebhookShownArgs, WhichSecret,
 };
 
+/// The widest that a help text is shown: lines of more words than that are tiring to read.
+const HELP_COLUMNS: usize = 100;
+
 /// Puts any coding agent that speaks ACP behind HTTP, and never loses track of what became of a prompt.
 ///
 /// A prompt is admitted under an id (202), queued first in first out per session, and run by the agent. Its outcome can
@@ -26,7 +29,7 @@ pub(crate) use webhook::{
 #[command(
     name = "turnd",
     version,
-    max_term_width = 100,
+    max_term_width = HELP_COLUMNS,
     after_help = "\
 First steps:
   turnd demo                      the whole story in ten seconds, with a kill -9 in the middle
@@ -253,4 +256,22 @@ pub(crate) struct HostArgs {
 /// The owner of a session's lock, as the lock has it.
 fn owner(text: &str) -> Result<transcript::Owner, serde_json::Error> {
     serde_json::from_str(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line that is broken by whoever shows it breaks what stands below it.
+    #[test]
+    fn no_line_of_a_help_text_is_wider_than_help_is_shown() {
+        let mut commands = vec![Cli::definitions()];
+        while let Some(command) = commands.pop() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in help.lines() {
+                assert!(line.chars().count() <= HELP_COLUMNS, "{}: {line}", command.get_name());
+            }
+            commands.extend(command.get_subcommands().cloned());
+        }
+    }
 }

@@ -14,13 +14,13 @@ Exit status:
   2    wrong usage
   3    not found, or expired
   4    the request id was used for other input
-  5    refused for certain: busy, over a limit, another incarnation, not allowed; send: nothing went out
+  5    refused for certain, nothing sent: busy, over a limit, another incarnation, not allowed
   6    the cursor is too old: what stands behind it was pruned
   7    the cursor is ahead of the stream, or the stream is another one
   8    the daemon cannot use its store
   9    the daemon cannot be reached, or is going away; send: refused, but perhaps taken before
   10   wait: the request ended, but not as completed
-  11   wait: the request is still pending at the limit; send: it is on record, and its receipt cannot be had
+  11   wait: still pending at the limit; send: it is on record, and its receipt cannot be had
   12   store recover: there is a store again, but not all of the old one is in it
   141  nobody reads the output any more";
 

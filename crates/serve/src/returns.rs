@@ -9,6 +9,8 @@ mod callers;
 mod deadline;
 mod evidence;
 mod final_text;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod following;
 mod host_word;
 pub(crate) mod housekeeping;

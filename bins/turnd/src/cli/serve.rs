@@ -11,7 +11,8 @@ use super::{Durability, TranscriptMode};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-SIGTERM or SIGINT ends it: what waits ends at once, the turn of a return request has 9 s to be answered, and a second signal ends that too.
+SIGTERM or SIGINT ends it: what waits ends at once, the turn of a return request has 9 s to be
+answered, and a second signal ends that too.
 
 Exit status:
   0   ended by SIGTERM or SIGINT

@@ -11,10 +11,10 @@ use crate::exit::STATUSES;
 #[command(
     arg_required_else_help = true,
     after_help = format!("\
-An endpoint is a URL to which the daemon posts each request that ends, as `turnd request watch` prints
-it: in order, one at a time, at least once. Any 2xx moves it on. Whatever else comes is tried again for
-a day; then the event is a dead letter, and the next one goes out. Each try is signed as Standard
-Webhooks has it, with a secret that is told once, when it is made.
+An endpoint is a URL to which the daemon posts each request that ends, as `turnd request watch`
+prints it: in order, one at a time, at least once. Any 2xx moves it on. Whatever else comes is
+tried again for a day; then the event is a dead letter, and the next one goes out. Each try is
+signed as Standard Webhooks has it, with a secret that is told once, when it is made.
 
 Examples:
   turnd webhook add pager https://hooks.example.org/turnd
@@ -91,10 +91,10 @@ pub(crate) struct WebhookNameArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
-A new endpoint begins at the end of the stream, unless --after says where. The secret is told in this
-answer and never again: give it to the receiver, which checks `webhook-signature` with it. The same
-name once more changes the URL and keeps the secret; a secret that is read from a file takes the place
-of all that sign, so that one that has leaked signs no more.
+A new endpoint begins at the end of the stream, unless --after says where. The secret is told in
+this answer and never again: give it to the receiver, which checks `webhook-signature` with it.
+The same name once more changes the URL and keeps the secret; a secret that is read from a file
+takes the place of all that sign, so that one that has leaked signs no more.
 
 Examples:
   turnd webhook add pager https://hooks.example.org/turnd

@@ -20,11 +20,12 @@ pub(super) const NUMBERED: Script = Script {
     act: |turn, _| Box::pin(numbered(turn)),
 };
 
+/// Of its three lines. The `late` one is spoiled behind the answer, the `slow` one after [a while](SLOWNESS).
 pub(super) const GARBLE: Script = Script {
     name: "garble",
     arguments: Arguments::MaybeText,
     example: "garble nan",
-    what: "says three pieces and makes the line of the second unreadable: nan, deep, tab, torn, joined, halves or bytes; late does so behind its answer, slow after a while",
+    what: "spoils its second line: nan, deep, tab, torn, joined, halves, bytes, late or slow",
     act: |turn, how| Box::pin(garble(turn, how)),
 };
 
@@ -32,7 +33,7 @@ pub(super) const MUMBLE: Script = Script {
     name: "mumble",
     arguments: Arguments::MaybeText,
     example: "mumble nan",
-    what: "makes the line of its answer unreadable: nan, deep, tab, torn, batched or joined; slow after a while",
+    what: "spoils the line of its answer: nan, deep, tab, torn, batched, joined or slow",
     act: |turn, how| Box::pin(mumble(turn, how)),
 };
 

@@ -10,7 +10,7 @@ pub(super) const STEER: Script = Script {
     name: "steer",
     arguments: Arguments::Number,
     example: "steer 500",
-    what: "works for so many milliseconds, then asks for what was said meanwhile and repeats it",
+    what: "works for so many milliseconds, then asks what was said meanwhile and repeats it",
     act: |turn, time| Box::pin(steer(turn, number(time, 0))),
 };
 

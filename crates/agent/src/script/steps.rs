@@ -10,7 +10,7 @@ pub(super) const STEPS: Script = Script {
     name: "steps",
     arguments: Arguments::Text,
     example: "steps a tool b",
-    what: "takes each word in turn: thinks, calls a tool that needs no permission, or says the word",
+    what: "thinks, calls a tool that needs no permission, or says the word, in turn",
     act: |turn, words| Box::pin(steps(turn, words)),
 };
 

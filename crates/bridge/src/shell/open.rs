@@ -101,7 +101,7 @@ pub enum OpenError {
         answered: String,
     },
     /// The agent chose another id where it had to take ours.
-    #[error("agent opened session {answered:?} instead of the one asked for")]
+    #[error("agent opened {} instead of the session asked for", named(answered.as_deref()))]
     IdNotHonored {
         /// Its id.
         answered: Option<String>,
@@ -109,6 +109,10 @@ pub enum OpenError {
     /// The agent sent more before its answer than is kept.
     #[error("agent sent too much before its session was open")]
     TooMuchEarly,
+}
+
+fn named(session: Option<&str>) -> String {
+    session.map_or_else(|| "none".to_owned(), |session| format!("session {session:?}"))
 }
 
 impl OpenError {

@@ -292,27 +292,13 @@ impl Tracked {
 
 #[cfg(test)]
 mod tests {
-    use request::{Baseline, Hash, Options, Registration};
+    use request::Registration;
 
     use super::*;
+    use crate::returns::fixture::registration;
 
     fn entry(prompt: &str) -> Entry {
-        let request = Request::new(Registration {
-            request_id: RequestId::parse(prompt).unwrap(),
-            owner: "o".into(),
-            input_hash: Hash([0; 32]),
-            hash_version: 1,
-            session_id: "s".into(),
-            incarnation_id: None,
-            prompt_id: prompt.into(),
-            options: Options::default(),
-            timeout_ms: 0,
-            deadline_at: None,
-            prompt_hash: Hash([0; 32]),
-            prompt_bytes: 0,
-            baseline: Baseline::default(),
-            created_at: 1,
-        });
+        let request = Request::new(Registration { prompt_id: prompt.into(), ..registration(prompt) });
         Entry::of(&request, ("life".into(), 0), Sha256::digest("one two").into())
     }
 

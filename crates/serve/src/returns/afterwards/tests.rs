@@ -1,26 +1,12 @@
-use request::{ArmedCursor, Baseline, Hash, Options, Registration, RequestId};
+use request::{ArmedCursor, Baseline, RequestId};
 
 use super::*;
+use crate::returns::fixture::registration;
 
 /// A request of an earlier life whose prompt may be with its agent, and that is not decided yet.
 async fn left_open(returns: &Arc<Returns>, id: &str) -> Request {
     let store = returns.store().unwrap();
-    let registration = Registration {
-        request_id: RequestId::parse(id).unwrap(),
-        owner: "o".into(),
-        input_hash: Hash([0; 32]),
-        hash_version: 1,
-        session_id: "s".into(),
-        incarnation_id: None,
-        prompt_id: format!("p-{id}"),
-        options: Options::default(),
-        timeout_ms: 0,
-        deadline_at: None,
-        prompt_hash: Hash([0; 32]),
-        prompt_bytes: 0,
-        baseline: Baseline::default(),
-        created_at: 1,
-    };
+    let registration = registration(id);
     let request_id = registration.request_id.clone();
     asked(|reply| store.register(registration, reply)).await.unwrap();
     asked(|reply| store.apply(request_id.clone(), Input::Admitted, 2, reply)).await.unwrap();

@@ -1,10 +1,11 @@
 use ledger::Durability;
 use request::recovery::{Found, Verdict, recover};
-use request::{ArmedCursor, Baseline, Input, Options, Registration, RequestId, State};
+use request::{ArmedCursor, Baseline, Input, Options, Registration, State};
 use serde_json::{Value, json};
 use transcript::{Body, Identity, TurnResult, Writer};
 
 use super::*;
+use crate::returns::fixture::registration;
 
 const ASKED: &str = "what is it?";
 
@@ -13,22 +14,7 @@ fn submitted(texts: &[&str], tail: Option<&str>) -> Request {
     let texts: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
     let mut options = Options::default();
     options.others.insert(RECORD_HASH.to_owned(), record_hash(&texts).to_string().into());
-    let mut request = Request::new(Registration {
-        request_id: RequestId::parse("r").unwrap(),
-        owner: "o".into(),
-        input_hash: Hash([0; 32]),
-        hash_version: 1,
-        session_id: "s".into(),
-        incarnation_id: None,
-        prompt_id: "p".into(),
-        options,
-        timeout_ms: 0,
-        deadline_at: None,
-        prompt_hash: Hash([0; 32]),
-        prompt_bytes: 0,
-        baseline: Baseline::default(),
-        created_at: 1,
-    });
+    let mut request = Request::new(Registration { prompt_id: "p".into(), options, ..registration("r") });
     let armed = ArmedCursor { event_id: 0, tail: tail.map(str::to_owned) };
     let dispatched = Input::Dispatched { armed, baseline: Baseline::default(), incarnation_id: None };
     for input in [Input::Admitted, dispatched, Input::Written] {

@@ -3,12 +3,13 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use hyper::body::Body as _;
+use request::Input;
 use request::store::Retention;
-use request::{Baseline, Hash, Input, Options, Registration, RequestId};
 
 use super::*;
 use crate::clock::now_ms;
 use crate::returns::asked;
+use crate::returns::fixture::registration;
 
 /// Requests that are made before one of them is waited for.
 const BATCH: usize = 100;
@@ -28,32 +29,13 @@ async fn returns_with(count: usize) -> (Arc<Returns>, tempfile::TempDir) {
 async fn end(returns: &Arc<Returns>, numbers: std::ops::Range<usize>) {
     let store = returns.store().unwrap();
     let cancelled = |number| {
-        let request = registration(number);
+        let request = registration(&format!("X{number}"));
         let id = request.request_id.clone();
         store.register(request, |registered| drop(registered.unwrap()));
         asked(move |reply| store.apply(id, Input::Cancel, 2, reply))
     };
     for cancel in numbers.map(cancelled).collect::<Vec<_>>() {
         assert!(cancel.await.unwrap().event.is_some());
-    }
-}
-
-fn registration(number: usize) -> Registration {
-    Registration {
-        request_id: RequestId::parse(&format!("X{number}")).unwrap(),
-        owner: "o".into(),
-        input_hash: Hash([0; 32]),
-        hash_version: 1,
-        session_id: "s".into(),
-        incarnation_id: None,
-        prompt_id: format!("p{number}"),
-        options: Options::default(),
-        timeout_ms: 0,
-        deadline_at: None,
-        prompt_hash: Hash([0; 32]),
-        prompt_bytes: 0,
-        baseline: Baseline::default(),
-        created_at: 1,
     }
 }
 

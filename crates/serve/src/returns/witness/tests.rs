@@ -1,29 +1,11 @@
 use request::store::Registered;
-use request::{Code, Hash, Options, Registration, Request, RequestId, State};
+use request::{Code, Request, State};
 
 use super::*;
+use crate::returns::fixture::registration;
 use crate::returns::tracked::Standing;
 
 const LIFE: &str = "life";
-
-fn registration() -> Registration {
-    Registration {
-        request_id: RequestId::parse("X").unwrap(),
-        owner: "o".into(),
-        input_hash: Hash([0; 32]),
-        hash_version: 1,
-        session_id: "s".into(),
-        incarnation_id: None,
-        prompt_id: "p".into(),
-        options: Options::default(),
-        timeout_ms: 0,
-        deadline_at: None,
-        prompt_hash: Hash([0; 32]),
-        prompt_bytes: 0,
-        baseline: Baseline::default(),
-        created_at: 1,
-    }
-}
 
 fn process(start_ticks: u64) -> Process {
     Process { pid: 7, start_ticks, boot_id: "boot".into() }
@@ -35,7 +17,7 @@ async fn answered(dispatched_to: Option<(Process, &str)>, answered_by: Option<Pr
     let returns = Returns::new(Arc::default());
     returns.open(folder.path().join("requests")).await;
     let store = Arc::clone(returns.store().unwrap());
-    let registered = asked(|reply| store.register(registration(), reply)).await.unwrap();
+    let registered = asked(|reply| store.register(registration("X"), reply)).await.unwrap();
     let Registered::New(request) = registered else { panic!("{registered:?}") };
     let entry = Arc::new(Entry::of(&request, (LIFE.to_owned(), 0), [0; 32]));
     returns.tracked.insert(&entry);

@@ -10,12 +10,13 @@ use std::time::Duration;
 use request::fail_points::FailPoints;
 use request::store::{Asked, Options, Page, Put, Registered, Store};
 use request::webhook::{Endpoint, EndpointName, Fault, Letter, Secret};
-use request::{Baseline, Hash, Position, Registration, RequestId};
+use request::{Position, RequestId};
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::receiver::Receiver;
+use crate::returns::fixture::registration;
 use crate::webhooks::dial::{Dial, Dialing, Stream};
 use crate::webhooks::target::Target;
 use crate::webhooks::{Outside, Webhooks};
@@ -159,7 +160,7 @@ impl World {
             let request_id = RequestId::parse(&format!("r{}", self.events)).unwrap();
             let (sender, registered) = channel::channel();
             let reply = move |outcome| sender.send(matches!(outcome, Ok(Registered::New(_)))).unwrap();
-            self.store().register(registration(&request_id), reply);
+            self.store().register(registration(request_id.as_str()), reply);
             assert!(registered.recv().unwrap());
             let (sender, ended) = channel::channel();
             let reply = move |outcome: Result<_, _>| sender.send(outcome.is_ok()).unwrap();
@@ -219,24 +220,5 @@ pub(super) fn asked(text: &str, url: &str) -> Asked {
         secret: Some(secret.clone()),
         spare: secret,
         after: Some(0),
-    }
-}
-
-fn registration(request_id: &RequestId) -> Registration {
-    Registration {
-        request_id: request_id.clone(),
-        owner: "o".to_owned(),
-        input_hash: Hash([7; 32]),
-        hash_version: 1,
-        session_id: "s".to_owned(),
-        incarnation_id: None,
-        prompt_id: format!("prompt-{request_id}"),
-        options: request::Options::default(),
-        timeout_ms: 0,
-        deadline_at: None,
-        prompt_hash: Hash([8; 32]),
-        prompt_bytes: 11,
-        baseline: Baseline { prompt_id: None, turn: 0 },
-        created_at: NOON,
     }
 }

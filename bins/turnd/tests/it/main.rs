@@ -26,6 +26,7 @@ mod requests;
 mod retry;
 mod returns;
 mod rewinding;
+mod scenarios;
 mod scripted;
 mod secret;
 mod settings;

@@ -17,9 +17,6 @@ mod stream;
 mod submission;
 mod terminals;
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
@@ -131,32 +128,4 @@ fn all_events(world: &mut World, count: usize) -> Vec<Value> {
     ids.dedup();
     assert_eq!(ids.len(), count);
     events
-}
-
-/// The names of all tests below a folder that hold a scenario.
-fn scenarios(folder: &Path, found: &mut BTreeSet<String>) {
-    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
-            scenarios(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            let text = fs::read_to_string(&path).unwrap();
-            let tests = text.split("fn scenario").skip(1).filter_map(|rest| rest.split_once('('));
-            found.extend(tests.map(|(name, _)| format!("scenario{name}")));
-        }
-    }
-}
-
-#[test]
-fn every_test_that_the_table_of_scenarios_names_is_there_and_every_number_has_a_row() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut tests = BTreeSet::new();
-    ["crates", "bins"].iter().for_each(|folder| scenarios(&root.join(folder), &mut tests));
-    let table = fs::read_to_string(root.join("docs/return-requests.md")).unwrap();
-    let named: Vec<&str> = table.split('`').skip(1).step_by(2).filter(|word| word.starts_with("scenario")).collect();
-    let missing: Vec<_> = named.iter().filter(|name| !tests.contains(**name)).collect();
-    assert!(named.len() > 80 && missing.is_empty(), "{missing:?}");
-    let rows: BTreeSet<&str> = table.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next()).collect();
-    let unlisted: Vec<_> =
-        (1..90).map(|number| number.to_string()).filter(|number| !rows.contains(&**number)).collect();
-    assert!(unlisted.is_empty(), "{unlisted:?}");
 }

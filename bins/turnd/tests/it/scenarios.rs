@@ -18,7 +18,8 @@ fn a_row_of_the_table_of_scenarios_names_each_test_of_its_number_and_no_other() 
     ["crates", "bins"].iter().for_each(|folder| in_folder(&root, Path::new(folder), &mut there));
     let listed = in_table(&fs::read_to_string(root.join("docs/return-requests.md")).unwrap());
     for number in SCENARIOS {
-        let (there, listed) = (&there[&number], &listed[&number]);
+        let listed = listed.get(&number).unwrap_or_else(|| panic!("{number} has no row"));
+        let there = there.get(&number).unwrap_or_else(|| panic!("{number} has no test"));
         assert_eq!(listed.difference(there).collect::<Vec<_>>(), Vec::<&String>::new(), "{number}: not in the tree");
         assert_eq!(there.difference(listed).collect::<Vec<_>>(), Vec::<&String>::new(), "{number}: not in the table");
     }

@@ -6,7 +6,6 @@ mod arrows;
 mod asides;
 mod branching;
 mod commands;
-mod deaf;
 mod durable;
 mod explain;
 mod explain_faults;

@@ -16,6 +16,7 @@ mod straying;
 mod stream;
 mod submission;
 mod terminals;
+mod unread;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -54,6 +55,13 @@ fn submit_with(world: &mut World, session: &str, body: &Value) -> Value {
     let (status, receipt) = post(world, session, body);
     assert_eq!(status, 202, "{receipt}");
     receipt
+}
+
+/// A request that is refused, with a proof that nothing of it was sent.
+fn is_refused(world: &mut World, session: &str, body: &Value, status: u16, code: &str) {
+    let (answered, refusal) = post(world, session, body);
+    assert_eq!((answered, &refusal["code"]), (status, &json!(code)), "{refusal}");
+    assert_eq!(refusal["input_written"], "no", "{refusal}");
 }
 
 fn get(world: &mut World, id: &str) -> Value {

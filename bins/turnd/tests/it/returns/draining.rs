@@ -4,7 +4,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{all_events, body, get, interrupts, prompts, sent, submit, submit_with, told, with, world};
+use super::{
+    all_events, body, ended, get, interrupts, is_refused, post, prompts, sent, submit, submit_with, told, with, world,
+};
+use crate::http::Connection;
 use crate::world::{World, until};
 
 /// Tells a daemon to end, and does not wait for it.
@@ -46,6 +49,52 @@ fn on_disk(world: &World, ids: &[&str]) -> Vec<&'static str> {
         }
     };
     ids.iter().map(state).collect()
+}
+
+#[test]
+fn scenario_20_a_daemon_that_stops_takes_no_new_request_and_sends_nothing_but_tells_what_is_on_record() {
+    let mut world = world();
+    let (idle, running) = (world.session(), world.session());
+    let done = submit(&mut world, &idle, "done", "hello");
+    let over = ended(&mut world, "done");
+    let begun = submit(&mut world, &running, "begun", "deaf");
+    sent(&world, 2);
+    let (pid, processes) = (world.pid(), world.family());
+    // A host that does nothing holds the end up for as long as there is something to ask.
+    world.signal_host(&running, "STOP");
+    signal(pid);
+    until("the daemon stops", || (world.get("/return-requests/stream")["draining"] == true).then_some(()));
+    assert!(Connection::try_open(world.address()).is_none(), "there is no new caller");
+    for (session, fields) in [(&idle, json!({})), (&running, json!({})), (&running, json!({ "queue": true }))] {
+        is_refused(&mut world, session, &with(body("X", "and now"), &fields), 503, "draining");
+        assert_eq!(world.call("GET", "/return-requests/X", "").0, 404, "{fields}");
+    }
+    for (session, request, first, is_over) in
+        [(&idle, body("done", "hello"), &done, true), (&running, body("begun", "deaf"), &begun, false)]
+    {
+        let (status, again) = post(&mut world, session, &request);
+        assert_eq!((status, &again["replayed"]), (200, &json!(true)), "{again}");
+        assert_eq!((&again["prompt_id"], &again["reply_pending"]), (&first["prompt_id"], &json!(!is_over)), "{again}");
+        assert_eq!(again.get("terminal"), over.get("terminal").filter(|_| is_over), "{again}");
+    }
+    let (status, refusal) = post(&mut world, &running, &body("begun", "and now"));
+    assert_eq!((status, &refusal["code"]), (422, &json!("request_id_reused")), "{refusal}");
+    world.signal_host(&running, "CONT");
+    world.until_ended_by(|| signal(pid));
+    world.until_dead(&processes);
+    assert_eq!(prompts(&world), 2, "nothing was sent");
+    assert_eq!(on_disk(&world, &["done", "begun"]), ["completed", "aborted"]);
+    world.start_again();
+    assert_eq!(world.call("GET", "/return-requests/X", "").0, 404, "nothing was stored");
+    world.load(&idle);
+    submit(&mut world, &idle, "X", "and now");
+    let taken = ended(&mut world, "X");
+    assert_eq!(
+        (told(&taken).as_str(), &taken["terminal"]["final_message"]),
+        ("completed - yes", &json!("echo: and now"))
+    );
+    all_events(&mut world, 3);
+    sent(&world, 3);
 }
 
 #[test]
@@ -128,7 +177,7 @@ fn a_daemon_that_is_killed_while_it_stops_has_lost_nothing_of_what_its_host_goes
     signal(world.pid());
     until("what waits has ended", || (get(&mut world, "Y")["reply_pending"] == false).then_some(()));
     world.kill_daemon();
-    let over = super::ended(&mut world, "X");
+    let over = ended(&mut world, "X");
     assert_eq!(
         (told(&over).as_str(), &over["terminal"]["evidence"]),
         ("completed - yes", &json!("transcript_exact")),
@@ -148,7 +197,7 @@ fn an_outcome_that_waits_for_its_store_is_told_once_though_the_daemon_ends() {
     assert_eq!(world.terminate(), Some(0));
     assert_eq!(on_disk(&world, &["X"]), ["completed"]);
     world.start_again();
-    let over = super::ended(&mut world, "X");
+    let over = ended(&mut world, "X");
     assert_eq!(told(&over), "completed - yes");
     assert!(over.get("late_evidence").is_none(), "{over}");
     all_events(&mut world, 1);

@@ -5,15 +5,10 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::{
-    all_events, body, cancel, ended, events, get, post, prompts, reached, sent, submit, submit_with, told, with, world,
+    all_events, body, cancel, ended, events, get, is_refused, post, prompts, reached, sent, submit, submit_with, told,
+    with, world,
 };
 use crate::world::{World, until};
-
-fn is_refused(world: &mut World, session: &str, body: &Value, status: u16, code: &str) {
-    let (answered, refusal) = post(world, session, body);
-    assert_eq!((answered, &refusal["code"]), (status, &json!(code)), "{refusal}");
-    assert_eq!(refusal["input_written"], "no", "{refusal}");
-}
 
 #[test]
 fn scenario_12_a_session_with_a_turn_takes_none_without_a_queue_and_nothing_is_stored() {
@@ -65,16 +60,48 @@ fn scenario_15_a_fresh_session_has_no_baseline() {
     assert_eq!(ended(&mut world, "X")["state"], "completed");
 }
 
+/// What the agents have heard of prompts, by their text, and that they have answered one, in this order.
+fn turns(world: &World) -> Vec<String> {
+    let word = |line: Value| match line["heard"]["method"].as_str() {
+        Some("session/prompt") => Some(line["heard"]["params"]["prompt"][0]["text"].as_str().unwrap().to_owned()),
+        Some(_) => None,
+        None => line["said"].get("result").map(|_| "answered".to_owned()),
+    };
+    world.journal().into_iter().filter_map(word).collect()
+}
+
 #[test]
-fn scenario_16_an_agent_that_owes_an_answer_is_sent_no_request_until_it_has_given_it() {
-    let mut world = world();
+fn scenario_16_an_agent_that_owes_an_answer_is_sent_no_request_until_it_has_given_it_and_then_the_same_one() {
+    // Nobody replaces an agent that does not stop.
+    let mut world = World::journaled(&["--linger-ms", "100", "--settle-grace-ms", "600000"]);
     let session = world.session();
-    let released = json!({ "prompt": [{ "type": "text", "text": "deaf" }], "deadlineMs": 50 }).to_string();
-    let (status, receipt) = world.call("POST", &format!("/session/{session}/prompt"), &released);
+    let agent = world.cast(&session).agent;
+    world.signal(&[agent], "STOP");
+    world.until_stopped(agent);
+    let owed = json!({ "prompt": [{ "type": "text", "text": "deaf 100" }], "runDeadlineMs": 50 }).to_string();
+    let (status, receipt) = world.call("POST", &format!("/session/{session}/prompt"), &owed);
     assert_eq!(status, 202, "{receipt}");
-    world.settle(&session, receipt["promptId"].as_str().unwrap());
-    is_refused(&mut world, &session, &body("X", "hello"), 409, "session_tainted");
-    assert_eq!(world.call("GET", "/return-requests/X", "").0, 404);
+    let prompt = receipt["promptId"].as_str().unwrap();
+    assert_eq!(world.settle(&session, prompt)["error"]["code"], "prompt_deadline_exceeded");
+    let request = body("X", "hello");
+    for request in [&request, &with(request.clone(), &json!({ "queue": true })), &request] {
+        is_refused(&mut world, &session, request, 409, "session_tainted");
+        assert_eq!(world.call("GET", "/return-requests/X", "").0, 404);
+    }
+    world.signal(&[agent], "CONT");
+    let receipt = until("the request is taken", || match post(&mut world, &session, &request) {
+        (202, receipt) => Some(receipt),
+        (status, refusal) => {
+            assert_eq!((status, &refusal["code"]), (409, &json!("session_tainted")), "{refusal}");
+            None
+        }
+    });
+    assert_eq!(receipt["incarnation"]["pid"], agent, "nobody has taken its place");
+    assert_eq!(receipt["baseline"], json!({ "turn": 1, "prompt_id": prompt }));
+    let over = ended(&mut world, "X");
+    assert_eq!((told(&over).as_str(), &over["terminal"]["final_message"]), ("completed - yes", &json!("echo: hello")));
+    assert_eq!(turns(&world), ["deaf 100", "answered", "hello", "answered"]);
+    all_events(&mut world, 1);
 }
 
 #[test]

@@ -1,9 +1,17 @@
+use std::path::Path;
 use std::sync::Arc;
 
-use bridge::AdmitError;
+use bridge::{AdmitError, Kind, OpenSession, Seed, Streams};
 use request::store::List;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, duplex};
+use tokio::sync::mpsc;
 
 use super::*;
+use crate::hosts::ProcessStarter;
+use crate::neighbours::{Neighbours, tests::options};
+use crate::options::ServeOptions;
+use crate::tasks::spawn;
 
 fn submission(session_id: &str) -> Submission {
     let blocks = r#"[{"type":"text","text":"hello"}]"#;
@@ -27,21 +35,68 @@ fn submission(session_id: &str) -> Submission {
     }
 }
 
+/// Answers whatever is asked until it is told to close, as a host does, and tells the methods of all that it hears.
+async fn answering(far: DuplexStream, heard: mpsc::UnboundedSender<String>) {
+    let (reader, mut writer) = tokio::io::split(far);
+    let mut lines = BufReader::new(reader).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        let method = message["method"].as_str().unwrap();
+        let _ = heard.send(method.to_owned());
+        if method == "turnd/close" {
+            return;
+        }
+        let result = json!({ "protocolVersion": 1, "sessionId": "a", "stopReason": "end_turn" });
+        let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+        if message.get("id").is_some() {
+            writer.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+        }
+    }
+}
+
+/// Opens a session `s` in a workspace of its own, and gives what its agent hears.
+async fn with_session(returns: &Arc<Returns>, store: &Path) -> (Arc<Workspace>, mpsc::UnboundedReceiver<String>) {
+    let options = ServeOptions { initialize_timeout_ms: 10_000, ..options(store) };
+    let hosts = ProcessStarter { launcher: "/nonexistent".into() };
+    let workspace = Workspace::new("/one".as_ref(), Arc::new(options), Arc::new(hosts), Arc::clone(returns));
+    let workspace = Arc::new(workspace);
+    returns.neighbours().introduce(std::iter::once(&workspace));
+    let (near, far) = duplex(1 << 16);
+    let (reader, writer) = tokio::io::split(near);
+    let (sender, heard) = mpsc::unbounded_channel();
+    spawn(answering(far, sender));
+    let open = OpenSession { session_id: "s".into(), workspace_cwd: "/one".into(), kind: Kind::New, same_id: false };
+    let streams = Streams { reader: Box::new(reader), writer: Box::new(writer) };
+    workspace.bridge.open(open, streams).await.unwrap().activate(0, Seed::default());
+    (workspace, heard)
+}
+
 #[tokio::test]
 async fn scenario_20_a_daemon_that_stops_takes_nothing_and_sends_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let returns = Returns::new(Arc::default());
+    let returns = Returns::new(Arc::<Neighbours>::default());
     let open = returns.open(folder.path().join("requests")).await;
     assert!(open.is_empty());
-    let refusal = returns.submit(submission("s")).await.err().unwrap();
-    assert_eq!(refusal.code, "session_not_found");
+    let (workspace, mut heard) = with_session(&returns, folder.path()).await;
+    let before = || Submission { request_id: RequestId::parse("W").unwrap(), ..submission("s") };
+    assert!(matches!(returns.submit(before()).await, Ok(Submitted::New(_))), "the session takes requests");
     returns.drain();
-    let refusal = returns.submit(submission("s")).await.err().unwrap();
-    assert_eq!((refusal.status.as_u16(), &*refusal.code), (503, "draining"));
-    assert!(refusal.fields.contains(&("input_written", "no".into())), "{refusal:?}");
+    for is_queued in [false, true] {
+        let options = Options { queue: is_queued, ..Options::default() };
+        let refusal = returns.submit(Submission { options, ..submission("s") }).await.err().unwrap();
+        assert_eq!((refusal.status.as_u16(), &*refusal.code), (503, "draining"));
+        assert!(refusal.fields.contains(&("input_written", "no".into())), "{refusal:?}");
+    }
+    assert!(matches!(returns.submit(before()).await, Ok(Submitted::Replayed(_))), "it is on record");
     let listed = returns.read(|store| store.list(&List { limit: 10, ..List::default() })).await.unwrap();
-    assert!(listed.requests.is_empty());
+    assert_eq!(listed.requests.iter().map(|request| request.id().as_str()).collect::<Vec<_>>(), ["W"]);
+    workspace.bridge.shutdown().await;
     returns.close().await;
+    let mut methods = Vec::new();
+    while let Some(method) = heard.recv().await {
+        methods.push(method);
+    }
+    assert_eq!(methods, ["initialize", "session/new", "session/prompt", "turnd/close"]);
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::json::{self, Bytes, FileBytes, Reader};
 use crate::lines::{Forward, Line};
-use crate::record::{self, Head, Record};
+use crate::record::{self, Head, Kind, Record};
 use crate::regular::open_regular;
 use crate::salvage;
 
@@ -147,6 +147,18 @@ impl Transcript {
             passed_prompt: None,
         };
         Ok(Some((branch, record)))
+    }
+
+    /// Whether a user record that does not bear this prompt's id begins within these bytes, on the branch or beside it: of two programs that
+    /// write at once neither hangs its records on the other's.
+    pub(crate) fn is_asked_by_another(&self, within: Range<u64>, prompt_id: &str) -> io::Result<bool> {
+        let mut records = Records::new(self, within.end, within.end.saturating_sub(within.start));
+        while let Some(record) = records.next_on_branch()?.filter(|record| record.span.start >= within.start) {
+            if record.kind == Kind::User && record.prompt_id.as_deref() != Some(prompt_id) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Takes the file for shorter than it is; whether it is that long at all.

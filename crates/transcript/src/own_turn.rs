@@ -2,9 +2,9 @@
 //! crash (return requests, section 2.7).
 //!
 //! Behind the record that was the last one at dispatch, there must be one user record, stamped with the prompt's id and saying what was
-//! asked, and then the turn's result under the same id. Anything else that a person or a program said in between, a history that was
-//! replaced or taken back, a record that not every reader finds, an answer that its own record does not repeat: each takes the certainty
-//! away, and each has a name.
+//! asked, and then the turn's result under the same id. Anything else that a person or a program said in between, on the active branch or
+//! beside it, a history that was replaced or taken back, a record that not every reader finds, an answer that its own record does not repeat:
+//! each takes the certainty away, and each has a name.
 
 use std::ops::Range;
 use std::path::Path;
@@ -102,11 +102,15 @@ pub fn find_own_turn(path: &Path, own: Own<'_>, asked: &mut dyn Asked) -> Result
     if let Some(why) = transcript.fate(path).map_err(failed)? {
         return Err(PageError::unavailable(path, why));
     }
-    let is_continued = walk.is_continued;
+    let (is_continued, behind) = (walk.is_continued, walk.tail_ends_at);
     let (user, result) = match walk.judge() {
         Ok(found) => found,
         Err(otherwise) => return Ok(otherwise),
     };
+    let until = result.as_ref().map_or(transcript.len_bytes(), |(_, span)| span.start);
+    if transcript.is_asked_by_another(behind..until, own.prompt_id).map_err(failed)? {
+        return Ok(OwnTurn::ExtraUserMessage);
+    }
     if !is_asked(&transcript, &user, asked).map_err(failed)? {
         return Ok(OwnTurn::OtherText);
     }
@@ -138,6 +142,10 @@ struct Walk {
     is_continued: bool,
     /// Whether anything behind the tail was asked at all.
     is_asked: bool,
+    /// A turn ended, and its result does not say whose it was.
+    has_nameless_result: bool,
+    /// Where the armed tail ends in the file, in bytes; its beginning where nothing was armed.
+    tail_ends_at: u64,
 }
 
 impl Walk {
@@ -149,7 +157,7 @@ impl Walk {
         let (mut has_tail, mut is_first) = (false, false);
         while let Some(record) = pages.next()? {
             if own.armed_tail == Some(record.uuid.as_str()) {
-                has_tail = true;
+                (has_tail, walk.tail_ends_at) = (true, record.span.end);
                 break;
             }
             is_first = record.parent.is_none();
@@ -180,6 +188,7 @@ impl Walk {
             Payload::TurnResult { prompt_id: Some(of) } if of == own.prompt_id => {
                 self.take_result(transcript, &record)?
             }
+            Payload::TurnResult { prompt_id: None } => self.has_nameless_result |= self.user.is_none(),
             Payload::LateOutput { prompt_id: Some(of) } if of == own.prompt_id => self.is_continued = true,
             _ => {}
         }
@@ -218,6 +227,7 @@ impl Walk {
         }
         match (self.user, self.result) {
             (Some(_), _) if self.nameless + self.others > 0 => Err(OwnTurn::ExtraUserMessage),
+            (Some(_), None) if self.has_nameless_result => Err(OwnTurn::OrderOnly),
             (Some(user), result) => Ok((user, result)),
             (None, Some(_)) => Err(OwnTurn::OrderOnly),
             (None, None) if self.nameless > 0 => Err(OwnTurn::OrderOnly),

@@ -4,6 +4,7 @@
 mod correlation;
 mod crashes;
 mod draining;
+mod evidence;
 mod forgotten;
 mod idempotency;
 mod interrupting;
@@ -42,8 +43,30 @@ fn with(mut body: Value, fields: &Value) -> Value {
     body
 }
 
+/// What a daemon says that is still opening its store when a caller has waited long enough.
+const OPENING: &str = "The request store is being opened";
+
+/// A call, made again as long as the store is being opened: on a slow disk that takes longer than a caller is kept waiting.
+fn call(world: &mut World, method: &str, path: &str, body: &str) -> (u16, Value) {
+    until("the store is open", || {
+        let answer = world.call(method, path, body);
+        (answer.1["error"] != OPENING).then_some(answer)
+    })
+}
+
+/// Waits until the store is open, so that a call is answered that is made but once.
+fn opened(world: &mut World) {
+    assert_eq!(call(world, "GET", "/return-requests/stream", "").0, 200);
+}
+
+fn read(world: &mut World, path: &str) -> Value {
+    let (status, body) = call(world, "GET", path, "");
+    assert_eq!(status, 200, "GET {path}: {body}");
+    body
+}
+
 fn post(world: &mut World, session: &str, body: &Value) -> (u16, Value) {
-    world.call("POST", &format!("/session/{session}/return-requests"), &body.to_string())
+    call(world, "POST", &format!("/session/{session}/return-requests"), &body.to_string())
 }
 
 /// Posts a new request, which is taken.
@@ -65,7 +88,7 @@ fn is_refused(world: &mut World, session: &str, body: &Value, status: u16, code:
 }
 
 fn get(world: &mut World, id: &str) -> Value {
-    world.get(&format!("/return-requests/{id}"))
+    read(world, &format!("/return-requests/{id}"))
 }
 
 /// The clock that the daemon reads, too, in epoch milliseconds.
@@ -77,7 +100,7 @@ fn now_ms() -> u64 {
 /// Waits until a request has ended.
 fn ended(world: &mut World, id: &str) -> Value {
     until("the request has ended", || {
-        let receipt = world.get(&format!("/return-requests/{id}?wait_ms=500"));
+        let receipt = read(world, &format!("/return-requests/{id}?wait_ms=500"));
         (receipt["reply_pending"] == false).then_some(receipt)
     })
 }
@@ -97,7 +120,7 @@ fn told(receipt: &Value) -> String {
 }
 
 fn cancel(world: &mut World, id: &str, body: &Value) -> Value {
-    let (status, receipt) = world.call("POST", &format!("/return-requests/{id}/cancel"), &body.to_string());
+    let (status, receipt) = call(world, "POST", &format!("/return-requests/{id}/cancel"), &body.to_string());
     assert_eq!(status, 200, "{receipt}");
     receipt
 }
@@ -120,7 +143,7 @@ fn interrupts(world: &World) -> usize {
 
 /// All events behind a number.
 fn events(world: &mut World, after: u64) -> Vec<Value> {
-    world.get(&format!("/return-requests/events?after={after}&limit=1000"))["events"].as_array().unwrap().clone()
+    read(world, &format!("/return-requests/events?after={after}&limit=1000"))["events"].as_array().unwrap().clone()
 }
 
 /// Waits until there are so many events, and checks that they are numbered in a row and tell of each request once.

@@ -76,6 +76,11 @@ fn of_word(word: &str, uuid: &str, parent: Option<&str>) -> Value {
         "cancelled" => result(TurnResult::new("p", TurnState::Cancelled, START_MS)),
         "failed" => result(TurnResult::new("p", TurnState::Error, START_MS).with_error("no", None)),
         "done-other" => result(TurnResult { prompt_id: "q".into(), ..completed(ANSWER) }),
+        "done-nameless" => {
+            let mut payload = payload(completed(ANSWER));
+            payload.as_object_mut().unwrap().remove("promptId").unwrap();
+            with(record(uuid, parent, "turn_result"), json!({"systemPayload": payload}))
+        }
         "done-badly" => with(record(uuid, parent, "turn_result"), json!({"systemPayload": {"promptId": "p"}})),
         "compressed" => record(uuid, parent, "chat_compression"),
         "rewound" => record(uuid, parent, "rewind"),
@@ -88,13 +93,15 @@ fn of_word(word: &str, uuid: &str, parent: Option<&str>) -> Value {
     }
 }
 
-/// A transcript of such words; the one that is called `tail` has that uuid.
+/// A transcript of such words; the one that is called `tail` has that uuid, and nothing hangs on one that is `beside:` the branch.
 fn transcript(words: &str) -> Sample {
     let (mut lines, mut parent) = (Vec::new(), None);
     for (index, word) in words.split_whitespace().enumerate() {
         let uuid = if word == "tail" { "tail".to_owned() } else { format!("r{index}") };
-        lines.push(of_word(word, &uuid, parent.as_deref()));
-        parent = Some(uuid);
+        lines.push(of_word(word.trim_start_matches("beside:"), &uuid, parent.as_deref()));
+        if !word.starts_with("beside:") {
+            parent = Some(uuid);
+        }
     }
     Sample::of_lines(&lines)
 }
@@ -145,6 +152,9 @@ fn a_turn_is_exact_when_nothing_speaks_against_it() {
         ("other said done-other tail asked said done", ANSWER),
         ("tail asked said done other said done-other", ANSWER),
         ("tail asked said done nameless into", ANSWER),
+        ("nameless beside:other tail asked said done beside:other nameless", ANSWER),
+        ("tail asked beside:asked said done", ANSWER),
+        ("tail done-nameless asked said done done-nameless", ANSWER),
         ("tail asked done-silent", "Completed without a text"),
         ("tail asked said cancelled", "Cancelled without a text"),
         ("tail asked failed said", "Error without a text"),
@@ -165,9 +175,22 @@ fn whoever_else_speaks_before_the_end_takes_the_certainty() {
         "tail asked said nameless",
         "tail other said done-other",
         "nameless said asked said done",
+        "tail beside:nameless asked said done",
+        "tail asked beside:other said done",
+        "tail asked said beside:into done",
+        "asked said beside:nameless done other",
+        "tail asked beside:nameless said",
     ] {
         assert_eq!(found(words), "ExtraUserMessage", "{words}");
     }
+    let behind_its_child = Sample::of_lines(&[
+        of_word("asked", "u", None),
+        of_word("said", "s", Some("n")),
+        of_word("done", "d", Some("s")),
+        of_word("nameless", "n", Some("u")),
+        of_word("note", "e", Some("d")),
+    ]);
+    assert_eq!(found_behind(None, &behind_its_child), "ExtraUserMessage");
 }
 
 #[test]
@@ -189,6 +212,9 @@ fn order_is_not_ownership() {
     for words in ["tail nameless said done", "tail nameless said", "tail said done", "tail nameless said done-other"] {
         assert_eq!(found(words), "OrderOnly", "{words}");
     }
+    for words in ["tail asked said done-nameless", "tail nameless said done-nameless"] {
+        assert_eq!(found(words), "OrderOnly", "{words}");
+    }
 }
 
 #[test]
@@ -197,6 +223,7 @@ fn without_an_end_there_is_none() {
         ("tail asked", "Interrupted"),
         ("tail asked said tool", "Interrupted"),
         ("tail asked said done-other", "Interrupted"),
+        ("tail done-nameless asked said", "Interrupted"),
         ("tail", "Nothing"),
         ("tail note said", "Nothing"),
         ("tail asked-else said done", "OtherText"),

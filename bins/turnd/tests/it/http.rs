@@ -95,6 +95,17 @@ impl Connection {
         headers: &str,
         body: &str,
     ) -> Option<(u16, String)> {
+        self.exchange(method, path, headers, body).map(|(status, _, body)| (status, body))
+    }
+
+    /// The same, with the head of the answer, in lower case, between its status and its body.
+    pub(crate) fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Option<(u16, String, String)> {
         let (host, length) = (self.address, body.len());
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
@@ -118,12 +129,12 @@ impl Connection {
 }
 
 /// The answer in the buffer, once it is whole.
-fn answer(buffer: &[u8]) -> Option<(u16, String)> {
+fn answer(buffer: &[u8]) -> Option<(u16, String, String)> {
     let head_end = buffer.windows(4).position(|end| end == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&buffer[..head_end]).to_ascii_lowercase();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     let length =
         head.split("content-length: ").nth(1).map_or(0, |rest| rest.lines().next().unwrap().trim().parse().unwrap());
     let body = &buffer[head_end + 4..];
-    (body.len() >= length).then(|| (status, String::from_utf8_lossy(body).into_owned()))
+    (body.len() >= length).then(|| (status, head, String::from_utf8_lossy(body).into_owned()))
 }

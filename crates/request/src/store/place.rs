@@ -81,6 +81,11 @@ impl Place {
         self.folder.join(format!("requests.v{version}.{now_ms}.db"))
     }
 
+    /// The same while it is made.
+    pub(super) fn copy_draft(&self) -> PathBuf {
+        self.folder.join("requests.copy.new")
+    }
+
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -91,7 +96,7 @@ impl Place {
     /// When it cannot be made, or is not ours to close to others.
     pub(super) fn make(&self) -> io::Result<()> {
         if !self.folder.is_dir() {
-            DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(&self.folder)?;
+            create_folder(&self.folder)?;
             if let Some(parent) = self.folder.parent() {
                 flush_folder(parent)?;
             }
@@ -228,6 +233,14 @@ impl Place {
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
+}
+
+/// Makes a folder that may be there, and everything above it that is missing, for their owner only.
+///
+/// # Errors
+/// When it cannot be made.
+pub(super) fn create_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)
 }
 
 /// Opens a file for appending and reading, made for its owner only when it is not there.

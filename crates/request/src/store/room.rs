@@ -35,3 +35,6 @@ fn take(place: &Place) -> io::Result<()> {
     file.write_all(&vec![0xa5; ROOM_BYTES])?;
     file.sync_all()
 }
+
+#[cfg(test)]
+mod tests;

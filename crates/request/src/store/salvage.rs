@@ -12,7 +12,7 @@ use super::layout::Layout;
 use super::mend::mend;
 use super::meta::Meta;
 use super::open::{OpenError, is_known};
-use super::place::{Place, create};
+use super::place::{Place, create, create_folder};
 use super::register::{Tombstone, read_tombstone};
 use super::schema::io;
 use super::watermark::Levels;
@@ -143,7 +143,7 @@ fn is_whole(conn: &Connection, noted: &Levels) -> bool {
 
 /// None when the disk does not give the files: that is a damage, and what else goes wrong is not.
 fn copy_files(files: &Path, copy: &Path) -> Result<Option<PathBuf>, StoreError> {
-    std::fs::create_dir_all(copy).map_err(io)?;
+    create_folder(copy).map_err(io)?;
     // One that is gone may be in its log, which is not looked at without a file.
     create(&copy.join(super::place::TRIO[0])).and_then(|file| file.set_len(0)).map_err(io)?;
     for name in super::place::TRIO {

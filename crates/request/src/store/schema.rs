@@ -158,8 +158,22 @@ pub(super) fn migrate(
     if left.is_empty() {
         return Ok(());
     }
-    copy(conn, &place.copy(found, now_ms), place)?;
-    for (step, to) in left.iter().zip(found + 1..) {
+    let kept = place.copy(found, now_ms);
+    keep(conn, place, &kept, fail_points)?;
+    forward(conn, left, found, fail_points).inspect_err(|error| {
+        // Tried again until it can be done, each time with a copy of its own: those of a file that is as it was would fill the disk.
+        if matches!(error, StoreError::Busy | StoreError::Full) && version(conn).is_ok_and(|version| version == found) {
+            let _ = std::fs::remove_file(&kept);
+        }
+    })?;
+    // The header of the file itself says the version from here on, also to who looks without its log.
+    connection::checkpoint(conn)?;
+    fail_points.reach(When::At, "migrated")
+}
+
+/// Takes the steps from a version.
+fn forward(conn: &Connection, steps: &[Step], from: i32, fail_points: &FailPoints) -> Result<(), StoreError> {
+    for (step, to) in steps.iter().zip(from + 1..) {
         let forward = conn.unchecked_transaction()?;
         forward.execute_batch(step)?;
         forward.pragma_update(None, "user_version", to)?;
@@ -168,9 +182,23 @@ pub(super) fn migrate(
         fail_points.reach(When::After, "migrate")?;
         tracing::info!(from = to - 1, to, "the request store was brought forward");
     }
-    // The header of the file itself says the version from here on, also to who looks without its log.
-    connection::checkpoint(conn)?;
     Ok(())
+}
+
+/// Keeps the file as it is under another name, which stands for a whole copy: what is cut off on the way to it has a name that the next
+/// try takes again, so that a full disk is not filled by halves of copies.
+fn keep(conn: &Connection, place: &Place, to: &Path, fail_points: &FailPoints) -> Result<(), StoreError> {
+    let draft = place.copy_draft();
+    fail_points.reach(When::Before, "copy")?;
+    let kept = copy(conn, &draft, place)
+        .and_then(|()| fail_points.reach(When::At, "copied"))
+        .and_then(|()| std::fs::rename(&draft, to).map_err(io));
+    if let Err(error) = kept {
+        let _ = std::fs::remove_file(&draft);
+        return Err(error);
+    }
+    flush_folder(place.folder()).map_err(io)?;
+    fail_points.reach(When::After, "copy")
 }
 
 /// A whole copy of the store in one file, flushed.

@@ -1,7 +1,6 @@
 //! kill -9 at every step, in a real process: this test binary, started again. What is on disk then, and what is said of it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use turnd_request::fail_points::FailPoints;
@@ -285,14 +284,8 @@ fn scenario_78_84_on_a_disk_that_really_takes_no_more_what_was_told_is_there_and
     let folder = world.folder();
     std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
     // No file of the process may grow above that many blocks; the write fails instead of killing it.
-    let status = Command::new("sh")
-        .args(["-c", r#"trap "" XFSZ; ulimit -f 600; exec "$0" "$@""#])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "crashes::the_part_of_a_child", "--test-threads=1"])
-        .env(child::PART, format!("fill\n{}", folder.display()))
-        .stdout(Stdio::null())
-        .status()
-        .unwrap();
+    let part = format!("fill\n{}", folder.display());
+    let status = child::run("crashes::the_part_of_a_child", &part, "", r#"trap "" XFSZ; ulimit -f 600"#);
     assert!(status.success());
     let told = std::fs::read_to_string(format!("{}.told", folder.display())).unwrap();
     assert!(told.lines().count() > 20, "{}", told.lines().count());

@@ -227,3 +227,20 @@ pub(crate) fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
+
+/// Panics unless a folder and all below it is for its owner alone. Gives what there is, as it is called from there.
+pub(crate) fn assert_closed_to_others(folder: &Path) -> Vec<String> {
+    assert_eq!(mode(folder), 0o700, "{}", folder.display());
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            names.extend(assert_closed_to_others(&path).into_iter().map(|below| format!("{name}/{below}")));
+        } else {
+            assert_eq!(mode(&path), 0o600, "{}", path.display());
+        }
+        names.push(name);
+    }
+    names
+}

@@ -318,3 +318,6 @@ fn terminal_of(outcome: &Outcome) -> bridge::Terminal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What is said of a request after a kill at each step of its way. The daemon ends itself there with signal 9 (the plan in its environment),
 //! another one is started on the same store, and the agents' journal says how often they were asked.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -265,16 +266,65 @@ fn scenario_38_a_cancel_that_is_killed_has_happened_or_has_not() {
     }
 }
 
+/// What the callers of all lives were told, to be held against what is there at last.
+#[derive(Default)]
+struct Promises {
+    /// The prompts of the ids that were taken.
+    taken: BTreeMap<String, Value>,
+    /// The ids that were refused as not sent.
+    refused: BTreeSet<String>,
+    /// The events of the stream by their numbers.
+    events: BTreeMap<u64, Value>,
+}
+
+impl Promises {
+    /// An answer to the submission of a new id.
+    fn answered(&mut self, id: String, status: u16, answer: &str) {
+        let answer: Value = serde_json::from_str(answer).unwrap();
+        if status == 202 {
+            self.taken.insert(id, answer["prompt_id"].clone());
+        } else {
+            assert_eq!(answer["input_written"], "no", "{status} {answer}");
+            self.refused.insert(id);
+        }
+    }
+
+    /// The stream from its beginning, as a daemon gave it.
+    fn streamed(&mut self, events: &[Value]) {
+        for event in events {
+            let number = event["terminal_event_sequence"].as_u64().unwrap();
+            let told = self.events.entry(number).or_insert_with(|| event.clone());
+            assert_eq!(told, event, "number {number} is told twice");
+        }
+    }
+
+    /// All that was promised is there, ended, and nothing of what was refused.
+    fn hold(&self, all: &[Value], events: &[Value]) {
+        let prompts: BTreeMap<_, _> =
+            all.iter().map(|one| (one["request_id"].as_str().unwrap(), &one["prompt_id"])).collect();
+        let ended: BTreeSet<_> = events.iter().map(|event| event["request_id"].as_str().unwrap()).collect();
+        for (id, prompt) in &self.taken {
+            assert_eq!(prompts.get(&**id), Some(&prompt), "{id} was taken");
+            assert!(ended.contains(&**id), "{id} was taken and has no event");
+        }
+        let kept: Vec<_> = self.refused.iter().filter(|id| prompts.contains_key(&***id)).collect();
+        assert!(kept.is_empty(), "refused, and there all the same: {kept:?}");
+        assert!(self.events.keys().all(|number| *number <= events.len() as u64), "{:?}", self.events.keys().last());
+    }
+}
+
 #[test]
-fn scenario_41_lives_that_end_anywhere_under_load_send_each_prompt_once_and_end_each_request() {
+fn scenario_41_lives_that_end_anywhere_under_load_send_each_prompt_once_and_end_each_request_that_was_promised() {
     let mut world = World::journaled(&["--linger-ms", "2000"]);
-    let mut number = 0;
+    let (mut number, mut promises) = (0, Promises::default());
     for life in 0..10 {
         // Each life ends itself at another commit of another step.
         let steps = ["register", "admitted", "dispatched", "written", "bound", "stage", "terminal", "incarnation"];
         let (step, time) = (steps[life % steps.len()], 2 + life * 3);
         let side = if life % 2 == 0 { "before" } else { "after" };
         world.restart_failing(&format!("{side}:{step}=kill@{time}"));
+        // The lives before this one have ended; none of its own requests has.
+        promises.streamed(&events(&mut world, 0));
         let mut sessions = Vec::new();
         'life: for _ in 0..40 {
             if sessions.len() < 3 {
@@ -285,12 +335,11 @@ fn scenario_41_lives_that_end_anywhere_under_load_send_each_prompt_once_and_end_
                 sessions.push(made["sessionId"].as_str().unwrap().to_owned());
             }
             let session = &sessions[number % sessions.len()];
-            let path = format!("/session/{session}/return-requests");
-            let request = with(body(&format!("X{number}"), "hello"), &json!({ "queue": true }));
+            let (path, id) = (format!("/session/{session}/return-requests"), format!("X{number}"));
+            let request = with(body(&id, "hello"), &json!({ "queue": true }));
             number += 1;
-            if try_post(&world, &path, &request.to_string()).is_none() {
-                break 'life;
-            }
+            let Some((status, answer)) = try_post(&world, &path, &request.to_string()) else { break 'life };
+            promises.answered(id, status, &answer);
         }
     }
     world.restart_failing("");
@@ -299,8 +348,10 @@ fn scenario_41_lives_that_end_anywhere_under_load_send_each_prompt_once_and_end_
         let all = world.get(&open())["requests"].as_array().unwrap().clone();
         all.iter().all(|one| one["reply_pending"] == false).then_some(all)
     });
-    assert!(all.len() > 100, "{} of {number}", all.len());
-    all_events(&mut world, all.len());
+    assert!(promises.taken.len() > 80, "{} of {number}", promises.taken.len());
+    let events = all_events(&mut world, all.len());
+    promises.streamed(&events);
+    promises.hold(&all, &events);
     let journal: Vec<String> = world
         .journal()
         .iter()
@@ -313,6 +364,59 @@ fn scenario_41_lives_that_end_anywhere_under_load_send_each_prompt_once_and_end_
         let most = usize::from(request["input_written"] != "no");
         assert!(heard <= most, "{heard} {request}");
         assert!(heard == 1 || request["state"] != "completed", "{request}");
+    }
+}
+
+/// A ledger of whose last line no more than so many eighths are left.
+fn torn(ledger: &str, eighths: usize) -> String {
+    let begin = ledger.trim_end().rfind('\n').unwrap() + 1;
+    ledger[..begin + (ledger.len() - begin) * eighths / 8].to_owned()
+}
+
+#[test]
+fn scenario_42_a_power_cut_that_tears_the_ledgers_tail_costs_neither_the_request_nor_the_prompt_before_it() {
+    // The last line is the admission of the request's prompt, or its end.
+    for (plan, evidence) in [("after:written=kill", "transcript_exact"), ("before:terminal=kill", "rpc_response")] {
+        for eighths in [0, 3, 7] {
+            let (mut world, session) = doomed(plan);
+            let before = world.prompt(&session, "hello");
+            assert_eq!(world.settle(&session, &before)["state"], "completed");
+            let request = body("X", "slow 100").to_string();
+            let path = format!("/session/{session}/return-requests");
+            let _ = world.connect().try_call("POST", &path, &request);
+            world.until_ended_by(|| ());
+            let whole = world.ledger(&session);
+            let file = crate::world::chats(&world).join(format!("{session}.ledger.jsonl"));
+            assert_eq!(whole.lines().last().unwrap().contains("terminal"), plan.contains("terminal"), "{whole}");
+            let left = torn(&whole, eighths);
+            std::fs::write(&file, &left).unwrap();
+            world.start_again();
+            let case = format!("{plan}, {eighths} eighths of {whole}");
+            let over = ended(&mut world, "X");
+            assert_eq!(told(&over), "completed - yes", "{case}: {over}");
+            assert_eq!(over["terminal"]["evidence"], evidence, "{case}: {over}");
+            let (status, again) = post(&mut world, &session, &body("X", "slow 100"));
+            assert_eq!((status, &again["terminal"]), (200, &over["terminal"]), "{case}");
+            world.load(&session);
+            assert_eq!(world.get(&format!("/session/{session}/turns/{before}"))["state"], "completed", "{case}");
+            let next = world.prompt(&session, "hello");
+            assert_eq!(world.settle(&session, &next)["state"], "completed", "{case}");
+            let now = world.ledger(&session);
+            assert!(now.starts_with(&left), "{case}: {now}");
+            // Each line is its own, whatever the one before it lost.
+            let lines = |prompt: &str| {
+                let lines = now.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+                let own = lines.filter(|line| line["promptId"] == prompt);
+                own.map(|line| line["terminal"].as_str().unwrap_or("admitted").to_owned()).collect::<Vec<_>>()
+            };
+            let whole = ["admitted", "completed"].map(str::to_owned);
+            assert_eq!((lines(&before), lines(&next)), (whole.to_vec(), whole.to_vec()), "{case}: {now}");
+            let own = lines(over["prompt_id"].as_str().unwrap());
+            assert_eq!(own, whole[..own.len()], "{case}: {now}");
+            assert!(own.len() == 2 || !plan.contains("terminal"), "what was staged is on the ledger: {case}: {now}");
+            assert_eq!(all_events(&mut world, 1)[0], over["terminal"], "{case}");
+            sent(&world, 3);
+        }
     }
 }
 
@@ -415,6 +519,46 @@ fn scenario_81_a_store_that_is_busy_says_so_and_a_dispatch_that_is_not_on_record
     submit(&mut world, &session, "X", "hello");
     assert_eq!(told(&ended(&mut world, "X")), "completed - yes");
     sent(&world, 1);
+}
+
+#[test]
+fn scenario_81_under_another_process_write_lock_new_requests_are_refused_and_the_end_of_a_turn_comes_late_but_once() {
+    let mut world = World::journaled(&["--linger-ms", "100"]);
+    let (running, idle) = (world.session(), world.session());
+    let prompt = submit(&mut world, &running, "X", "tool true")["prompt_id"].as_str().unwrap().to_owned();
+    // The turn ends when it is allowed to, which is behind the lock.
+    let question = crate::permission::question(&mut world, &running);
+    let file = crate::world::chats(&world).with_file_name("turnd-requests").join("requests.db");
+    let other = rusqlite::Connection::open(file).unwrap();
+    other.busy_timeout(std::time::Duration::from_secs(60)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = |world: &World| {
+        let (path, body) = (format!("/session/{idle}/return-requests"), body("Y", "hello").to_string());
+        let (status, head, refusal) = world.connect().exchange("POST", &path, "", &body).unwrap();
+        let refusal: Value = serde_json::from_str(&refusal).unwrap();
+        assert_eq!(
+            (status, &refusal["code"], &refusal["input_written"]),
+            (503, &json!("store_busy"), &json!("no")),
+            "{refusal}"
+        );
+        assert!(head.lines().any(|line| line == "retry-after: 5"), "{head}");
+        assert_eq!(prompts(world), 1, "nothing is sent");
+    };
+    refused(&world);
+    let vote = json!({ "outcome": { "outcome": "selected", "optionId": question["options"][0]["optionId"] } });
+    let path = format!("/permission/{}", question["requestId"].as_str().unwrap());
+    assert_eq!(world.call("POST", &path, &vote.to_string()).0, 200);
+    assert_eq!(world.settle(&running, &prompt)["state"], "completed", "the agent has answered");
+    refused(&world);
+    assert_eq!(get(&mut world, "X")["reply_pending"], true);
+    assert_eq!(events(&mut world, 0), Vec::<Value>::new());
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(told(&ended(&mut world, "X")), "completed - yes");
+    assert_eq!(all_events(&mut world, 1)[0], get(&mut world, "X")["terminal"]);
+    submit(&mut world, &idle, "Y", "hello");
+    assert_eq!(told(&ended(&mut world, "Y")), "completed - yes");
+    all_events(&mut world, 2);
+    sent(&world, 2);
 }
 
 /// A daemon that was told to end behind the end of the request X, and where its store lies.

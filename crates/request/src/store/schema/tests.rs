@@ -1,6 +1,7 @@
 //! A file of an older version is brought forward, whole or not at all.
 
 use super::*;
+use crate::store::place::TRIO;
 
 /// What a second and a third version might have done.
 const STEPS: [Step; 2] = [
@@ -67,6 +68,29 @@ fn a_step_that_fails_changes_nothing() {
     let steps = ["UPDATE meta SET last_wall_ms = 99; NOT SQL"];
     assert!(migrate(&conn, &place, &steps, 7, &FailPoints::default()).is_err());
     assert_eq!((version(&conn).unwrap(), wall(&conn)), (1, 5));
+}
+
+#[test]
+fn a_migration_that_has_to_wait_leaves_no_copy_of_each_try() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = place(&scratch);
+    let conn = open(&place);
+    let names = || {
+        let names = std::fs::read_dir(place.folder()).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| !TRIO.iter().any(|own| name == own)).collect::<Vec<_>>()
+    };
+    for plan in ["copied=full", "before:migrate=full@1"] {
+        let refused = migrate(&conn, &place, &STEPS, 7, &FailPoints::parse(plan));
+        assert_eq!((refused, names()), (Err(StoreError::Full), vec![]), "{plan}");
+    }
+    let other = open(&place);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = migrate(&conn, &place, &STEPS, 7, &FailPoints::default());
+    assert_eq!((refused, names()), (Err(StoreError::Busy), vec![]));
+    other.execute_batch("ROLLBACK").unwrap();
+    let refused = migrate(&conn, &place, &STEPS, 7, &FailPoints::parse("before:migrate=full@2"));
+    assert_eq!(refused, Err(StoreError::Full));
+    assert!(place.copy(1, 7).exists(), "what a step has changed has its copy");
 }
 
 #[test]

@@ -50,6 +50,37 @@ pub(super) fn look(conn: &Connection, meta: &Meta, first: u64, depth: Depth) -> 
     Ok(violations)
 }
 
+/// What is wrong with one event or with its row, of which SQLite notices nothing.
+///
+/// # Errors
+/// See [`StoreError`].
+pub(super) fn wrong_with(conn: &Connection, event: &TerminalEvent) -> Result<Option<String>, StoreError> {
+    let (meta, seq) = (Meta::read(conn)?, event.seq);
+    let before = before(conn, Some(&meta), seq)?.filter(|before| link(before, &event.payload) == event.chain);
+    let Some(before) = before else { return Ok(Some(format!("the chain breaks at {seq}"))) };
+    let mut statement = conn.prepare_cached(&row::with_event("WHERE event.seq = ?1"))?;
+    let mut rows = statement.query([seq])?;
+    match rows.next()? {
+        Some(row) => row_of(row, &meta, seq, &before, &event.payload, Depth::Start),
+        None => Ok(None),
+    }
+}
+
+/// The chain before a number, where that is known.
+///
+/// # Errors
+/// See [`StoreError`].
+pub(super) fn before(conn: &Connection, meta: Option<&Meta>, seq: u64) -> Result<Option<Hash>, StoreError> {
+    if let Some(meta) = meta
+        && meta.pruned_through + 1 == seq
+    {
+        return Ok(Some(meta.pruned_chain));
+    }
+    let mut statement = conn.prepare_cached("SELECT chain FROM terminal_event WHERE seq = ?1")?;
+    let before = seq.checked_sub(1).map(|before| statement.query_row([before], |row| row.get(0)).optional());
+    Ok(before.transpose()?.flatten())
+}
+
 /// What is wrong with the row of an event.
 fn row_of(
     row: &Row<'_>,

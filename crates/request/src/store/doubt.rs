@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, Row};
 use serde::Deserialize;
 
-use super::chain::{BODY_VERSION, has_its_hash};
+use super::chain::{self, BODY_VERSION, has_its_hash};
 use super::error::StoreError;
 use super::meta::Meta;
 use crate::event::link;
@@ -67,7 +67,8 @@ impl<'s> Doubt<'s> {
         let body: Option<Body> = serde_json::from_str(&event.payload).ok();
         let of_meta = self.meta.map(|meta| meta.stream_id.clone());
         let of_body = || body.as_ref().map(|body| body.stream_id.clone());
-        let event = Known { stream_id: of_meta.or_else(of_body), before: self.before(event.seq), event };
+        let before = chain::before(self.conn, self.meta, event.seq).ok().flatten();
+        let event = Known { stream_id: of_meta.or_else(of_body), before, event };
         let same = rows.iter().find_map(|(place, row)| Some((*place, event.row(row, body.as_ref())?)));
         let (place, row) = *rows.first()?;
         let is_end_same = body.as_ref().is_some_and(|body| body.has_end_of(row));
@@ -77,17 +78,6 @@ impl<'s> Doubt<'s> {
             Some((place, request)) => (place, Told::Whole(Box::new(request))),
             None => (place, Told::Doubted { is_end_same }),
         })
-    }
-
-    /// The chain before a number, where that is known.
-    fn before(&self, seq: u64) -> Option<Hash> {
-        if let Some(meta) = self.meta
-            && meta.pruned_through + 1 == seq
-        {
-            return Some(meta.pruned_chain);
-        }
-        let mut statement = self.conn.prepare_cached("SELECT chain FROM terminal_event WHERE seq = ?1").ok()?;
-        statement.query_row([seq.checked_sub(1)?], |row| row.get(0)).optional().ok()?
     }
 }
 

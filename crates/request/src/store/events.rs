@@ -5,7 +5,8 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 use super::error::StoreError;
 use super::limits::{PAGE_BYTES_MAX, PAGE_EVENTS_MAX, SCAN_EVENTS_MAX};
 use super::meta::Meta;
-use super::row;
+use super::{chain, row};
+use crate::event::link;
 use crate::{Cursor, Extent, Hash, NotThere, Position, RequestId, State, TerminalEvent};
 
 /// What is asked.
@@ -99,6 +100,9 @@ pub(super) fn page(conn: &Connection, page: &Page) -> Result<Events, PageError> 
         }
         if page.filter.takes(row)? {
             let event = read(row)?;
+            if link(&chain, &event.payload) != here {
+                break;
+            }
             if !events.is_empty() && (events.len() == limit || bytes + event.payload.len() > bytes_max) {
                 break;
             }
@@ -107,10 +111,10 @@ pub(super) fn page(conn: &Connection, page: &Page) -> Result<Events, PageError> 
         }
         (next_after, chain) = (seq, here);
     }
-    // Numbers have no holes: what lies below the head and is not found is hidden by a damage. Nobody is told that there is nothing, and a
-    // reader that comes back at once would do so for ever.
+    // Numbers have no holes: what lies below the head and is not found, or is not what was written, is hidden by a damage. Nobody is told
+    // that there is nothing, and a reader that comes back at once would do so for ever.
     if next_after == after && after < meta.head_seq {
-        return Err(StoreError::Corrupt(format!("the event {} cannot be found", after + 1)).into());
+        return Err(StoreError::Corrupt(format!("the event {} is missing or is another one", after + 1)).into());
     }
     let next_cursor = meta.cursor(next_after, &chain);
     Ok(Events { events, next_after, next_cursor, oldest: meta.pruned_through + 1, head: meta.head_seq })
@@ -161,11 +165,18 @@ pub(super) fn read(row: &Row<'_>) -> Result<TerminalEvent, StoreError> {
     })
 }
 
-/// The event of a request, when it has ended.
+/// The event of a request, when it has ended. It is what was written, and its row agrees. To be asked within one look.
 ///
 /// # Errors
-/// See [`StoreError`].
+/// See [`StoreError`]; it is corrupt where a bit has fallen over in either.
 pub(super) fn of_request(conn: &Connection, request_id: &RequestId) -> Result<Option<TerminalEvent>, StoreError> {
     let mut statement = conn.prepare_cached("SELECT * FROM terminal_event WHERE request_id = ?1")?;
-    statement.query_row([request_id.as_str()], |row| Ok(read(row))).optional()?.transpose()
+    let Some(event) = statement.query_row([request_id.as_str()], |row| Ok(read(row))).optional()? else {
+        return Ok(None);
+    };
+    let event = event?;
+    match chain::wrong_with(conn, &event)? {
+        Some(what) => Err(StoreError::Corrupt(what)),
+        None => Ok(Some(event)),
+    }
 }

@@ -50,15 +50,21 @@ pub struct Listed {
 /// # Errors
 /// See [`StoreError`].
 pub(super) fn get(conn: &Connection, request_id: &RequestId) -> Result<Option<Entry>, StoreError> {
-    // One look: pruning turns the one into the other.
-    let look = conn.unchecked_transaction()?;
-    if let Some(request) = row::find(&look, request_id.as_str())? {
+    entry(&*conn.unchecked_transaction()?, request_id)
+}
+
+/// The same within a look: pruning turns the one into the other.
+///
+/// # Errors
+/// See [`StoreError`].
+pub(super) fn entry(look: &Connection, request_id: &RequestId) -> Result<Option<Entry>, StoreError> {
+    if let Some(request) = row::find(look, request_id.as_str())? {
         return Ok(Some(Entry::Request(Box::new(request))));
     }
-    if let Some(tombstone) = tombstone(&look, request_id.as_str())? {
+    if let Some(tombstone) = tombstone(look, request_id.as_str())? {
         return Ok(Some(Entry::Tombstone(tombstone)));
     }
-    Ok(is_expired(request_id, floor(&look)?).then_some(Entry::Expired))
+    Ok(is_expired(request_id, floor(look)?).then_some(Entry::Expired))
 }
 
 /// A page. What is asked of one state alone, and has ended, is looked for among so many requests at a time: a page may have less than its

@@ -9,6 +9,7 @@ use super::error::StoreError;
 use super::events::{Events, Page, PageError};
 use super::late::LateEvidence;
 use super::list::{Entry, List, Listed};
+use super::looked::{self, Looked};
 use super::meta::Meta;
 use super::{Store, consumer, events, incarnation, late, list};
 use crate::{Cursor, Incarnation, Request, RequestId, Stage, TerminalEvent};
@@ -41,6 +42,18 @@ impl Store {
         match self.read(|conn| list::get(conn, request_id))? {
             known @ Some(Entry::Request(_) | Entry::Tombstone(_)) => Ok(known),
             none => self.is_whole().map(|()| none),
+        }
+    }
+
+    /// The same, with all that is told beside it.
+    ///
+    /// # Errors
+    /// See [`StoreError`]; it is corrupt where an ended request has no event, or one that is not what was written.
+    pub fn look(&self, request_id: &RequestId) -> Result<Looked, StoreError> {
+        let looked = self.read(|conn| looked::look(conn, request_id))?;
+        match looked.entry {
+            Some(Entry::Request(_) | Entry::Tombstone(_)) => Ok(looked),
+            _ => self.is_whole().map(|()| looked),
         }
     }
 
@@ -90,9 +103,9 @@ impl Store {
     /// The event of a request that has ended.
     ///
     /// # Errors
-    /// See [`StoreError`].
+    /// See [`StoreError`]; it is corrupt where the event is not what was written, or its row disagrees.
     pub fn event_of(&self, request_id: &RequestId) -> Result<Option<TerminalEvent>, StoreError> {
-        match self.read(|conn| events::of_request(conn, request_id))? {
+        match self.read(|conn| events::of_request(&*conn.unchecked_transaction()?, request_id))? {
             None => self.is_whole().map(|()| None),
             event => Ok(event),
         }

@@ -19,6 +19,7 @@ mod moving;
 mod no_room;
 mod opening;
 mod registering;
+mod rot;
 mod streams;
 mod torn_log;
 mod versions;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::StatusCode;
 use request::store::{Entry as Known, List, Tombstone};
-use request::{Beside, Canonical, Late, Options, Request, RequestId, State};
+use request::{Beside, Canonical, Options, Request, RequestId, State};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -155,25 +155,15 @@ async fn receipt(
     is_replayed: bool,
 ) -> Result<Reply, Refusal> {
     let id = request_id.clone();
-    let looked = returns.read(move |store| {
-        let known = store.get(&id)?;
-        let Some(Known::Request(request)) = &known else { return Ok((known, None, None, Vec::new())) };
-        let incarnation_id = request.registration.incarnation_id.as_deref();
-        let incarnation = incarnation_id.map(|id| store.incarnation(id)).transpose()?.flatten();
-        let is_terminal = request.state.is_terminal();
-        let event = if is_terminal { store.event_of(&id)? } else { None };
-        let late = if is_terminal { store.late(&id)? } else { Vec::new() };
-        Ok((known, incarnation, event, late.into_iter().map(|evidence| evidence.late).collect::<Vec<Late>>()))
-    });
-    let (known, incarnation, event, late) = looked.await?;
-    let request = request_of(returns, known, &request_id)?;
+    let looked = returns.read(move |store| store.look(&id)).await?;
+    let request = request_of(returns, looked.entry, &request_id)?;
     let beside = Beside {
         stream_id: returns.stream_id(),
         is_replayed,
-        incarnation: incarnation.as_ref(),
+        incarnation: looked.incarnation.as_ref(),
         waiting_on: waiting_on(returns, &request),
-        event: event.as_ref(),
-        late: &late,
+        event: looked.event.as_ref(),
+        late: &looked.late,
     };
     Ok(raw_json(status, Bytes::from(request::receipt(&request, &beside))))
 }

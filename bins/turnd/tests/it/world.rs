@@ -72,7 +72,18 @@ impl World {
     fn over(base: TempDir, flags: Vec<String>) -> Self {
         let daemon = Daemon::start(base.path(), &borrowed(&flags));
         let connection = Connection::open(daemon.address);
-        Self { base, flags, daemon, connection }
+        let mut world = Self { base, flags, daemon, connection };
+        world.until_opened();
+        world
+    }
+
+    /// Waits until the daemon has opened its store of return requests or has said why there is none: under load that takes longer than its
+    /// callers are let wait.
+    fn until_opened(&mut self) {
+        until("the store is open or said to be none", || {
+            let answer = self.connection.try_call("GET", "/return-requests/stream", "");
+            (!answer.is_some_and(|(_, text)| text.contains("is being opened"))).then_some(())
+        });
     }
 
     /// Every line of the agents' journal.
@@ -275,6 +286,10 @@ impl World {
         self.daemon.child.wait().unwrap();
         self.daemon = Daemon::planned(self.base.path(), &borrowed(&self.flags), std::process::Stdio::inherit(), plan);
         self.connection = Connection::open(self.daemon.address);
+        // Unless it stops or ends before it could say so.
+        if !plan.contains("open") && !plan.contains("recovered") {
+            self.until_opened();
+        }
     }
 
     /// Does something again and again until the daemon has ended. Nobody else is given its pid before that was seen here.
@@ -297,6 +312,7 @@ impl World {
     fn restart(&mut self) {
         self.daemon = Daemon::start(self.base.path(), &borrowed(&self.flags));
         self.connection = Connection::open(self.daemon.address);
+        self.until_opened();
     }
 
     /// Asks the daemon to end and returns its exit code.

@@ -7,11 +7,13 @@ use crate::world::{World, alive, until};
 
 #[test]
 fn a_deadline_fires_though_the_host_of_an_earlier_life_is_still_at_the_turn() {
-    let mut world = World::journaled(&["--linger-ms", "8000"]);
+    let mut world = World::journaled(&["--linger-ms", "60000"]);
     let session = world.session();
     submit_with(&mut world, &session, &with(body("X", "hang"), &json!({ "timeoutMs": 1_500 })));
+    let host = world.cast(&session).host;
     world.kill_daemon();
     assert_eq!(told(&ended(&mut world, "X")), "timed_out deadline yes");
+    assert!(alive(host), "it is not waited for");
     sent(&world, 1);
 }
 

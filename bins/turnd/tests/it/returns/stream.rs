@@ -38,8 +38,12 @@ impl Reader {
 
     /// The next event; none when the stream has ended. What stands between them are sizes of chunks and signs of life.
     fn next(&mut self) -> Option<Value> {
-        let line = self.lines.find(|line| line.starts_with('{'))?;
-        Some(serde_json::from_str(&line).unwrap())
+        self.next_line().map(|line| serde_json::from_str(&line).unwrap())
+    }
+
+    /// The same, as it was sent.
+    fn next_line(&mut self) -> Option<String> {
+        self.lines.find(|line| line.starts_with('{'))
     }
 
     fn take(&mut self, count: usize) -> Vec<Value> {
@@ -77,9 +81,9 @@ fn scenario_67_a_watcher_gets_one_line_for_each_end_with_the_bytes_of_the_receip
     let mut watcher = Reader::lines(&world, "after=0");
     for id in ["A", "B"] {
         submit(&mut world, &session, id, "hello");
-        let event = watcher.next().unwrap();
+        let line = watcher.next_line().unwrap();
         let (_, receipt) = world.connect().try_call("GET", &format!("/return-requests/{id}"), "").unwrap();
-        assert_eq!(serde_json::from_str::<Value>(&receipt).unwrap()["terminal"], event);
+        assert!(receipt.contains(&format!("\"terminal\":{line}")), "{line}\n{receipt}");
     }
 }
 

@@ -117,23 +117,21 @@ fn scenario_58_of_a_cancel_and_the_end_of_the_turn_exactly_one_wins_a_thousand_t
 fn scenario_59_each_stop_reason_has_its_end() {
     let mut world = world();
     let session = world.session();
-    for (text, expected) in [
-        ("hello", "completed - yes"),
-        ("refuse", "aborted refusal yes"),
-        ("max_tokens", "aborted max_tokens yes"),
-        ("stop max_turn_requests", "aborted max_turn_requests yes"),
-        ("stop unheard_of", "aborted unheard_of yes"),
-        ("fail", "aborted turn_error yes"),
-        ("empty", "indeterminate no_final_message yes"),
+    for (text, expected, reason) in [
+        ("hello", "completed - yes", Some("end_turn")),
+        ("refuse", "aborted refusal yes", Some("refusal")),
+        ("max_tokens", "aborted max_tokens yes", Some("max_tokens")),
+        ("stop max_turn_requests", "aborted max_turn_requests yes", Some("max_turn_requests")),
+        ("stop unheard_of", "aborted unheard_of yes", Some("unheard_of")),
+        ("fail", "aborted turn_error yes", None),
+        ("empty", "indeterminate no_final_message yes", Some("end_turn")),
     ] {
         let id = text.replace(' ', "-");
         submit(&mut world, &session, &id, text);
         let over = ended(&mut world, &id);
         assert_eq!(told(&over), expected, "{text}: {over}");
         assert_eq!(over["terminal"].get("final_message").is_some(), text == "hello", "{over}");
-        if let Some(reason) = text.strip_prefix("stop ") {
-            assert_eq!(over["terminal"]["stop_reason"], reason, "it is passed on");
-        }
+        assert_eq!(over["terminal"]["stop_reason"], json!(reason), "{text}: it is passed on");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who may open a store, and what is done with a file that is not sound.
 
-use std::fs::{File, Permissions};
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 
 use turnd_request::store::{OpenError, Store};
@@ -60,9 +60,12 @@ fn another_programs_file_is_left_alone() {
 fn a_start_that_was_cut_off_while_the_store_was_made_leaves_none() {
     let mut world = World::closed();
     std::fs::create_dir_all(world.folder()).unwrap();
-    File::create(world.folder().join("requests.db.new")).unwrap();
+    // Some of its tables are in it already.
+    let draft = world.folder().join("requests.db.new");
+    rusqlite::Connection::open(&draft).unwrap().execute_batch("CREATE TABLE meta (only INTEGER)").unwrap();
     std::fs::write(world.folder().join("requests.db.new-journal"), "torn").unwrap();
     world.open();
     world.complete("x");
     world.assert_sound();
+    assert!(!draft.exists());
 }

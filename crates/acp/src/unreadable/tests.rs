@@ -67,17 +67,22 @@ fn what_may_have_been_the_answer_is_the_answer() {
             r#"log line {"id":7,"result":{}}"#,
             r#"[{"method":"session/update"},{"id":7,"result":{}}]"#,
             r#"{"id":[7],"result":{}}"#,
+            r#""stopReason":"end_turn"}}"#,
         ],
     );
 }
 
 #[test]
 fn either_half_of_an_answer_that_was_torn_ends_what_waits_for_it() {
-    let answer = r#"{"jsonrpc":"2.0","id":7,"result":{"stopReason":"end_turn"}}"#;
-    for cut in 1..answer.len() {
-        let (head, tail) = answer.split_at(cut);
-        let halves = [format!("{head}debug"), tail.to_owned()].map(|half| seen(half.as_bytes()));
-        assert!(halves.contains(&"answer"), "{head} and {tail}: {halves:?}");
+    for answer in [
+        r#"{"jsonrpc":"2.0","id":7,"result":{"stopReason":"end_turn"}}"#,
+        r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"m"}}"#,
+    ] {
+        for cut in 1..answer.len() {
+            let (head, tail) = answer.split_at(cut);
+            let halves = [format!("{head}debug"), tail.to_owned()].map(|half| seen(half.as_bytes()));
+            assert!(halves.contains(&"answer"), "{head} and {tail}: {halves:?}");
+        }
     }
 }
 
@@ -102,7 +107,9 @@ proptest! {
         Just(b'{'), Just(b'}'), Just(b'"'), Just(b'\\'), Just(b':'), Just(b'['), Just(b'7'), any::<u8>()], 0..60)) {
         if let Err(why) = Message::parse(line.clone().into()) {
             let has_braces = line.iter().any(|byte| matches!(byte, b'{' | b'}'));
-            prop_assert!(has_braces || Unreadable::of(&line, why).is_none());
+            let lost = Unreadable::of(&line, why);
+            prop_assert!(has_braces || lost.is_none());
+            let _ = lost.map(|lost| lost.may_answer(&RequestId::from(7)));
         }
     }
 

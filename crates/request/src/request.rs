@@ -159,11 +159,11 @@ impl Request {
     }
 
     /// The row after the effects of one step at a time in epoch milliseconds. Its revision rises by one when anything changed. Late
-    /// evidence and a removal are no matter of the row.
+    /// evidence and a removal are no matter of the row. No time in it is before one that was there already, whatever the clock was set to.
     pub fn apply(&mut self, effects: &[Effect], at_ms: u64) {
         for effect in effects {
             match effect {
-                Effect::Advance(advance) => self.advance(advance, at_ms),
+                Effect::Advance(advance) => self.advance(advance, at_ms.max(self.newest_ms())),
                 Effect::End(terminal) => self.end(terminal),
                 Effect::Late(_) | Effect::Remove => (),
             }
@@ -172,6 +172,12 @@ impl Request {
         if effects.iter().any(|effect| matches!(effect, Effect::Advance(_) | Effect::End(_))) {
             self.rev += 1;
         }
+    }
+
+    /// The newest of its times.
+    fn newest_ms(&self) -> u64 {
+        let times = [self.admitted_at, self.dispatched_at, self.submitted_at, self.bound_at];
+        times.into_iter().flatten().fold(self.registration.created_at, u64::max)
     }
 
     fn advance(&mut self, advance: &Advance, at_ms: u64) {
@@ -210,7 +216,7 @@ impl Request {
         self.input_written = terminal.input_written;
         self.stop_reason.clone_from(&terminal.stop_reason);
         self.evidence = terminal.evidence.or(self.evidence);
-        self.ended_at = Some(terminal.at_ms);
+        self.ended_at = Some(terminal.at_ms.max(self.newest_ms()));
         if let Some(text) = &terminal.final_text {
             self.final_message = Some(text.text.clone());
             self.final_bytes = Some(text.full_bytes);

@@ -4,7 +4,27 @@
 #[expect(clippy::disallowed_methods, reason = "the shell of this crate reads the clock here and nowhere else")]
 pub(crate) fn now_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+    let now_ms = since.map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
+    now_ms.saturating_sub(set_back_ms())
+}
+
+/// By how many milliseconds a test has set the clock of this process back: none, in this build.
+#[cfg(not(feature = "fail-points"))]
+const fn set_back_ms() -> u64 {
+    0
+}
+
+/// By how many milliseconds a test has set the clock of this process back, at any time of its life: what the file says that its plan names
+/// as `clock=FILE`.
+#[cfg(feature = "fail-points")]
+#[expect(clippy::disallowed_methods, reason = "compiled only for tests, which start this process with a plan")]
+fn set_back_ms() -> u64 {
+    static FILE: std::sync::LazyLock<Option<String>> = std::sync::LazyLock::new(|| {
+        let plan = std::env::var("TURND_FAIL_POINTS").ok()?;
+        plan.split(';').find_map(|part| part.trim().strip_prefix("clock=")).map(str::to_owned)
+    });
+    let text = FILE.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+    text.and_then(|text| text.trim().parse().ok()).unwrap_or_default()
 }
 
 /// `at_ms` as the ISO 8601 text that clients parse; empty for a time that no timestamp can say, which our clock never gives.

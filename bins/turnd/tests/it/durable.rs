@@ -1,11 +1,13 @@
 //! Durable requests from the command line, with a real daemon and an agent, over kills and lost answers.
 
+use std::os::unix::process::ExitStatusExt as _;
+
 use serde_json::Value;
 
 use crate::commands::{stdout, turnd};
 use crate::front::Front;
 use crate::requests::stderr;
-use crate::scripted::Lines;
+use crate::scripted::{Lines, Started};
 use crate::world::World;
 
 /// Runs a command to its end and demands a status; what it printed.
@@ -64,6 +66,54 @@ fn scenario_71_a_watch_goes_on_over_kills_of_the_daemon_and_repeats_and_loses_no
         world.load(&session);
     }
     assert_eq!(demand(&front, &["request", "watch", "--once"], 0), printed);
+}
+
+/// Kills a watch with signal 9.
+fn kill(mut watch: Started) {
+    watch.0.kill().unwrap();
+    let status = watch.0.wait().unwrap();
+    assert_eq!(status.signal(), Some(9), "it was there until then: {status}");
+}
+
+#[test]
+fn scenario_77_a_watch_that_was_killed_behind_its_line_and_begins_again_at_the_old_number_prints_the_same_bytes() {
+    let mut world = World::new();
+    let (front, session) = (Front::of(world.address()), world.session());
+    complete(&front, &session, "job-1", "hello");
+    complete(&front, &session, "job-2", "wide 20000");
+    let stored = "1";
+    let watched = || front.start(&["request", "watch", "--after", stored]);
+    // The lines come at their ends, and one that was there before.
+    let mut watch = watched();
+    let mut lines = watch.lines();
+    let mut printed = vec![lines.next()];
+    complete(&front, &session, "job-3", "hello \u{fc}\u{1f600}\n\"quoted\"");
+    printed.push(lines.next());
+    kill(watch);
+    let ids: Vec<Value> =
+        printed.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["request_id"].clone()).collect();
+    assert_eq!(ids, ["job-2", "job-3"], "what is behind the number, and in order");
+    let endings: [(&str, fn(&mut World)); 4] = [
+        ("the same daemon", |_| ()),
+        ("the daemon was killed", World::kill_daemon),
+        ("everything was killed", World::kill_everything),
+        ("the daemon was ended", |world| {
+            assert_eq!(world.terminate(), Some(0));
+            world.start_again();
+        }),
+    ];
+    for (life, end) in endings {
+        end(&mut world);
+        front.lead_to(world.address());
+        let mut again = watched();
+        let mut lines = again.lines();
+        assert_eq!([lines.next(), lines.next()], printed[..], "{life}");
+        kill(again);
+        let once = demand(&front, &["request", "watch", "--once", "--after", stored], 0);
+        assert_eq!(once, printed.concat(), "{life}");
+        let shown = demand(&front, &["request", "get", "job-3"], 0);
+        assert!(shown.contains(&format!("\"terminal\":{}", printed[1].trim_end())), "{life}: {shown}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Durable return requests with the whole program and the built-in agent, whose own journal counts the prompts that reached it. The tests
 //! whose names begin with a number hold the scenario of that number (return requests, part 4); `docs/return-requests.md` lists them.
 
+mod clock;
 mod correlation;
 mod crashes;
 mod draining;
@@ -12,6 +13,7 @@ mod kill_points;
 mod lingering;
 mod lying;
 mod pruned;
+mod racing;
 mod reading;
 mod straying;
 mod stream;
@@ -75,9 +77,15 @@ fn submit(world: &mut World, session: &str, id: &str, text: &str) -> Value {
 }
 
 fn submit_with(world: &mut World, session: &str, body: &Value) -> Value {
+    opened(world);
     let (status, receipt) = post(world, session, body);
     assert_eq!(status, 202, "{receipt}");
     receipt
+}
+
+/// Waits until the store of a daemon that was just started is open: on a busy machine its first session is there before.
+fn opened(world: &mut World) {
+    until("the store is open", || (world.call("GET", "/return-requests/stream", "").0 == 200).then_some(()));
 }
 
 /// A request that is refused, with a proof that nothing of it was sent.

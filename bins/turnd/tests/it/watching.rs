@@ -171,16 +171,6 @@ fn scenario_74_a_proxy_that_cuts_every_few_events_costs_none_and_doubles_none() 
 }
 
 #[test]
-fn scenario_77_a_watch_that_begins_again_at_the_old_number_prints_the_same_bytes() {
-    let daemon = Scripted::play(|request, _| Reply::Stream(vec![events(after(request) + 1..=43)], End::Open));
-    let mut first = daemon.start(&["request", "watch", "--after", "42"]);
-    let printed = first.lines().take(1);
-    drop(first);
-    let mut second = daemon.start(&["request", "watch", "--after", "42"]);
-    assert_eq!(second.lines().take(1), printed);
-}
-
-#[test]
 fn a_line_that_the_end_of_the_connection_tore_is_not_printed() {
     for end in [End::Cut, End::Ended] {
         let mut torn = Some(Reply::Stream(vec![events(1..=2), r#"{"terminal_event_sequence":3}"#.into()], end));

@@ -18,6 +18,7 @@ mod modes;
 mod moving;
 mod no_room;
 mod opening;
+mod races;
 mod registering;
 mod rot;
 mod streams;

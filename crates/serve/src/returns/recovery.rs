@@ -70,6 +70,27 @@ impl Recovering {
     }
 }
 
+/// When a life began to decide: by the clock that nobody sets, and by the one on the wall.
+#[derive(Debug, Clone, Copy)]
+struct Beginning {
+    at: Instant,
+    at_ms: u64,
+}
+
+impl Beginning {
+    fn now() -> Self {
+        Self { at: Instant::now(), at_ms: now_ms() }
+    }
+
+    /// What time it is for the deadline of a request of an earlier life: that of the clock on the wall, and no less than what has passed in
+    /// this life makes it, in which no request is younger than it was when it was made. So a clock that was set back makes a deadline late
+    /// by its own length at most, and one that is set back by now does not make it late at all.
+    fn reckoned_ms(self, request: &Request) -> u64 {
+        let lived_ms = u64::try_from(self.at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        now_ms().max(self.at_ms.max(request.registration.created_at).saturating_add(lived_ms))
+    }
+}
+
 impl Returns {
     /// Notes that the caller of a request, which waits for its recovery, wants its turn to stop with it. Whether that can be passed on; of
     /// any other request nothing is noted.
@@ -96,11 +117,11 @@ impl Returns {
     /// Decides all that earlier lives left open, the oldest first. Resolves when that is done.
     pub(crate) async fn recover(self: Arc<Self>, open: Vec<Request>) {
         let Ok(store) = self.store().cloned() else { return };
-        let begun = Instant::now();
-        self.spawn(Arc::clone(&self).take_up_ends(begun));
+        let begun = Beginning::now();
+        self.spawn(Arc::clone(&self).take_up_ends(begun.at));
         let mut waiting = Vec::new();
         for request in open {
-            if let Some(later) = self.first_look(&store, request).await {
+            if let Some(later) = self.first_look(&store, request, begun).await {
                 waiting.push(later);
             }
         }
@@ -125,7 +146,7 @@ impl Returns {
     }
 
     /// Decides what needs no transcript; gives back what does.
-    async fn first_look(&self, store: &Arc<Store>, request: Request) -> Option<Request> {
+    async fn first_look(&self, store: &Arc<Store>, request: Request, begun: Beginning) -> Option<Request> {
         let (looker, id) = (Arc::clone(store), request.id().clone());
         let stage = blocking(move || looker.staged(&id)).await.unwrap_or(Err(StoreError::Closed));
         let stage = stage.unwrap_or_else(|error| {
@@ -140,21 +161,21 @@ impl Returns {
             self.mend_ledger(workspace, &request, stage.as_ref()).await;
         }
         let found = Found { stage, ledger: LedgerFound::Open, transcript: TranscriptFound::NotYet };
-        self.decide(store, &request, &found).await;
+        self.decide(store, &request, &found, begun).await;
         self.recovering.following.take_stop(request.id());
         None
     }
 
-    async fn recover_session(self: Arc<Self>, store: Arc<Store>, requests: Vec<Request>, begun: Instant) {
+    async fn recover_session(self: Arc<Self>, store: Arc<Store>, requests: Vec<Request>, begun: Beginning) {
         for request in requests {
             let Some(workspace) = self.workspace_of(&store, &request).await else {
-                self.decide(&store, &request, &nothing(Loss::Missing)).await;
+                self.decide(&store, &request, &nothing(Loss::Missing), begun).await;
                 self.recovering.following.take_stop(request.id());
                 continue;
             };
-            let until = begun + patience(&workspace);
-            let found = self.look(&workspace, &request, until).await;
-            let decided = self.decide(&store, &request, &found).await;
+            let until = begun.at + patience(&workspace);
+            let found = self.look(&workspace, &request, latest(&request, until, begun)).await;
+            let decided = self.decide(&store, &request, &found, begun).await;
             if found.transcript == TranscriptFound::Lost(Loss::StillWritten)
                 && let Some(decided) = decided
             {
@@ -168,7 +189,6 @@ impl Returns {
     /// Looks into transcript and ledger once nobody writes them any more.
     async fn look(&self, workspace: &Arc<Workspace>, request: &Request, until: Instant) -> Found {
         let session = &request.registration.session_id;
-        let until = latest(request, until, now_ms());
         let is_free = tokio::select! {
             is_free = is_free(workspace, session, until) => is_free,
             () = self.has_ended(request.id()) => false,
@@ -194,10 +214,10 @@ impl Returns {
     }
 
     /// Writes the decision, and says how the request stands then. Each is its own step, so that whoever dies in between comes to the same one.
-    async fn decide(&self, store: &Arc<Store>, request: &Request, found: &Found) -> Option<Request> {
+    async fn decide(&self, store: &Arc<Store>, request: &Request, found: &Found, begun: Beginning) -> Option<Request> {
         let id = request.id().clone();
         let mut decided = None;
-        match recover(request, found, now_ms()) {
+        match recover(request, found, begun.reckoned_ms(request)) {
             Verdict::Decided(recovered) => {
                 let input = Input::Recovered(recovered);
                 match asked(|reply| store.apply(id.clone(), input, now_ms(), reply)).await {
@@ -261,9 +281,9 @@ impl Returns {
 
 /// Until when a host of an earlier life is waited for: a deadline fires whatever the agent does. An outcome of the last moment before it gets
 /// the time to be written.
-fn latest(request: &Request, patience: Instant, now_ms: u64) -> Instant {
+fn latest(request: &Request, patience: Instant, begun: Beginning) -> Instant {
     let Some(deadline_ms) = request.registration.deadline_at else { return patience };
-    let left_ms = deadline_ms.saturating_sub(now_ms).saturating_add(DEADLINE_GRACE_MS);
+    let left_ms = deadline_ms.saturating_sub(begun.reckoned_ms(request)).saturating_add(DEADLINE_GRACE_MS);
     Instant::now().checked_add(Duration::from_millis(left_ms)).map_or(patience, |deadline| deadline.min(patience))
 }
 

@@ -211,7 +211,7 @@ fn a_daemon_that_is_killed_around_the_commit_of_a_deadline_has_it_passed_in_the_
 }
 
 #[test]
-fn a_daemon_that_is_stopped_over_deadline_and_answer_ends_its_request_once_when_it_goes_on() {
+fn scenario_56_a_daemon_that_is_stopped_over_deadline_and_answer_ends_its_request_once_when_it_goes_on() {
     let mut world = World::journaled(&["--linger-ms", "5000"]);
     let session = world.session();
     let cast = world.cast(&session);

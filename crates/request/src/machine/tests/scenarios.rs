@@ -2,7 +2,7 @@
 
 use super::notation::{check, check_all, play, registered};
 use crate::limits::FINAL_BYTES_MAX;
-use crate::{Advance, Code, Effect, Evidence, FinalText, Hash, Input, Mismatch, Outcome, State, step};
+use crate::{Advance, Code, Effect, Evidence, FinalText, Hash, Input, LateKind, Mismatch, Outcome, State, step};
 
 #[test]
 fn scenario_10_what_ended_delivery_failed_is_not_sent_again() {
@@ -148,13 +148,50 @@ fn scenario_55_an_outcome_behind_the_deadline_changes_nothing() {
     assert!(!played.late[0].payload.contains("hi\""), "the text is not in it: {}", played.late[0].payload);
 }
 
-#[test]
-fn scenario_56_outcome_and_deadline_in_one_instant_are_one_end() {
-    for script in ["deadline > end_turn \"hi\"", "end_turn \"hi\" > deadline"] {
-        let played = play(&format!("registered > dispatched > written > {script}"));
-        assert_eq!(played.ends, 1, "{script}");
-        assert_eq!(played.request.final_message.is_some(), played.request.state == State::Completed);
+/// Every order of all these words in which each line keeps its own.
+fn orders(lines: &[&[&'static str]]) -> Vec<Vec<&'static str>> {
+    if lines.iter().all(|line| line.is_empty()) {
+        return vec![Vec::new()];
     }
+    let mut orders_of_all = Vec::new();
+    for (place, line) in lines.iter().enumerate() {
+        let Some((first, rest)) = line.split_first() else { continue };
+        let mut left = lines.to_vec();
+        left[place] = rest;
+        orders_of_all.extend(orders(&left).into_iter().map(|order| [vec![*first], order].concat()));
+    }
+    orders_of_all
+}
+
+#[test]
+fn scenarios_56_58_in_whatever_order_a_turn_its_deadline_and_its_cancels_come_the_first_end_is_the_only_one() {
+    let turns: [&[&str]; 3] = [
+        &["dispatched", "written", "first update", "end_turn \"hi\""],
+        // The answer may be told before the news of the write, and again by a recovery.
+        &["dispatched", "end_turn \"hi\"", "written"],
+        &["dispatched", "written", "staged end_turn \"hi\"", "end_turn \"hi\""],
+    ];
+    let mut won = std::collections::BTreeMap::<&str, usize>::new();
+    for turn in turns {
+        for order in orders(&[&["admitted"], turn, &["deadline"], &["cancel", "cancel"]]) {
+            let script = format!("registered > {}", order.join(" > "));
+            let played = play(&script);
+            let first = order.iter().find_map(|word| match *word {
+                "deadline" => Some(State::TimedOut),
+                "cancel" => Some(State::Cancelled),
+                word if word.contains("end_turn") => Some(State::Completed),
+                _ => None,
+            });
+            assert_eq!((played.ends, Some(played.request.state)), (1, first), "{script}");
+            let is_completed = played.request.state == State::Completed;
+            assert_eq!(played.request.final_message.as_deref(), is_completed.then_some("hi"), "{script}");
+            let outcomes = played.late.iter().filter(|late| late.kind == LateKind::Outcome).count();
+            let told = order.iter().filter(|word| word.contains("end_turn")).count();
+            assert_eq!(outcomes, if is_completed { 0 } else { told }, "what came too late is kept beside it: {script}");
+            *won.entry(played.request.state.as_str()).or_default() += 1;
+        }
+    }
+    assert_eq!(won.keys().copied().collect::<Vec<_>>(), ["cancelled", "completed", "timed_out"]);
 }
 
 #[test]
@@ -251,8 +288,10 @@ fn times_are_kept_as_they_first_were() {
 
 #[test]
 fn an_outcome_that_was_staged_ended_when_it_came() {
-    let request = play("registered > dispatched > written > staged end_turn \"hi\"").request;
-    assert_eq!(request.ended_at, Some(5));
+    let mut played = play("registered > dispatched > written");
+    let outcome = super::notation::outcome("end_turn \"hi\"", Evidence::RpcResponse);
+    played.take(&Input::Recovered(crate::Recovered::Staged(crate::Stage::new(outcome, 15))), 50);
+    assert_eq!(played.request.ended_at, Some(15));
 }
 
 #[test]
@@ -271,6 +310,37 @@ fn scenario_62_a_graceful_shutdown_in_the_middle_of_a_turn() {
 fn scenario_64_a_deadline_is_the_timers_word_and_not_the_wall_clocks() {
     let mut played = play("registered > dispatched > written");
     played.request.registration.deadline_at = Some(1_000_000);
-    played.take(&Input::Deadline, 1);
+    played.take(&Input::Deadline, 2);
     assert_eq!(played.shown(), "timed_out deadline yes");
+    assert_eq!(
+        played.request.ended_at, played.request.submitted_at,
+        "the clock was set back, and nothing ends before it began"
+    );
+}
+
+#[test]
+fn scenario_64_no_time_of_a_request_is_before_an_earlier_one_however_far_the_clock_is_set_back() {
+    let words = ["admitted", "dispatched", "written", "first update", "end_turn \"hi\""];
+    // The clock stands at 1,000 before the step at which it is set back, and at 3 from there on; the request is made at 1.
+    for set_back in 0..words.len() {
+        for staged in [false, true] {
+            let mut played = play("registered");
+            for (place, word) in words.iter().enumerate() {
+                let at_ms = if place < set_back { 1_000 + place as u64 } else { 3 };
+                let is_last = place + 1 == words.len();
+                let word = if staged && is_last { format!("staged {word}") } else { (*word).to_owned() };
+                played.take(&super::notation::input(&word), at_ms);
+            }
+            let request = &played.request;
+            let times = [
+                Some(request.registration.created_at),
+                request.admitted_at,
+                request.dispatched_at,
+                request.submitted_at,
+                request.bound_at,
+                request.ended_at,
+            ];
+            assert!(times.is_sorted() && times.iter().all(Option::is_some), "{times:?}");
+        }
+    }
 }

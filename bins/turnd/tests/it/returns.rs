@@ -45,30 +45,8 @@ fn with(mut body: Value, fields: &Value) -> Value {
     body
 }
 
-/// What a daemon says that is still opening its store when a caller has waited long enough.
-const OPENING: &str = "The request store is being opened";
-
-/// A call, made again as long as the store is being opened: on a slow disk that takes longer than a caller is kept waiting.
-fn call(world: &mut World, method: &str, path: &str, body: &str) -> (u16, Value) {
-    until("the store is open", || {
-        let answer = world.call(method, path, body);
-        (answer.1["error"] != OPENING).then_some(answer)
-    })
-}
-
-/// Waits until the store is open, so that a call is answered that is made but once.
-fn opened(world: &mut World) {
-    assert_eq!(call(world, "GET", "/return-requests/stream", "").0, 200);
-}
-
-fn read(world: &mut World, path: &str) -> Value {
-    let (status, body) = call(world, "GET", path, "");
-    assert_eq!(status, 200, "GET {path}: {body}");
-    body
-}
-
 fn post(world: &mut World, session: &str, body: &Value) -> (u16, Value) {
-    call(world, "POST", &format!("/session/{session}/return-requests"), &body.to_string())
+    world.call("POST", &format!("/session/{session}/return-requests"), &body.to_string())
 }
 
 /// Posts a new request, which is taken.
@@ -77,15 +55,9 @@ fn submit(world: &mut World, session: &str, id: &str, text: &str) -> Value {
 }
 
 fn submit_with(world: &mut World, session: &str, body: &Value) -> Value {
-    opened(world);
     let (status, receipt) = post(world, session, body);
     assert_eq!(status, 202, "{receipt}");
     receipt
-}
-
-/// Waits until the store of a daemon that was just started is open: on a busy machine its first session is there before.
-fn opened(world: &mut World) {
-    until("the store is open", || (world.call("GET", "/return-requests/stream", "").0 == 200).then_some(()));
 }
 
 /// A request that is refused, with a proof that nothing of it was sent.
@@ -96,7 +68,7 @@ fn is_refused(world: &mut World, session: &str, body: &Value, status: u16, code:
 }
 
 fn get(world: &mut World, id: &str) -> Value {
-    read(world, &format!("/return-requests/{id}"))
+    world.get(&format!("/return-requests/{id}"))
 }
 
 /// The clock that the daemon reads, too, in epoch milliseconds.
@@ -108,7 +80,7 @@ fn now_ms() -> u64 {
 /// Waits until a request has ended.
 fn ended(world: &mut World, id: &str) -> Value {
     until("the request has ended", || {
-        let receipt = read(world, &format!("/return-requests/{id}?wait_ms=500"));
+        let receipt = world.get(&format!("/return-requests/{id}?wait_ms=500"));
         (receipt["reply_pending"] == false).then_some(receipt)
     })
 }
@@ -128,7 +100,7 @@ fn told(receipt: &Value) -> String {
 }
 
 fn cancel(world: &mut World, id: &str, body: &Value) -> Value {
-    let (status, receipt) = call(world, "POST", &format!("/return-requests/{id}/cancel"), &body.to_string());
+    let (status, receipt) = world.call("POST", &format!("/return-requests/{id}/cancel"), &body.to_string());
     assert_eq!(status, 200, "{receipt}");
     receipt
 }
@@ -151,7 +123,7 @@ fn interrupts(world: &World) -> usize {
 
 /// All events behind a number.
 fn events(world: &mut World, after: u64) -> Vec<Value> {
-    read(world, &format!("/return-requests/events?after={after}&limit=1000"))["events"].as_array().unwrap().clone()
+    world.get(&format!("/return-requests/events?after={after}&limit=1000"))["events"].as_array().unwrap().clone()
 }
 
 /// Waits until there are so many events, and checks that they are numbered in a row and tell of each request once.

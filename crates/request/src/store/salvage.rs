@@ -194,6 +194,10 @@ fn read_all(conn: &Connection, noted: &Levels, found: &mut Found) {
     }
     found.doubted = doubt::settle(&mut found.requests, verdicts.into_values());
     *damaged |= !found.doubted.is_empty();
+    let ended = found.requests.values().chain(&found.doubted).filter_map(|request| request.terminal_seq);
+    let rows = ended.filter(|seq| *seq > found.pruned_through).count() as u64;
+    // Of a number of which no row is left the id is lost, too, though nothing that is there is damaged.
+    *damaged |= meta.as_ref().is_some_and(|meta| rows < meta.head_seq.saturating_sub(meta.pruned_through));
     let numbers = found.requests.values().chain(&found.doubted).filter_map(|request| request.terminal_seq);
     let numbers = numbers.chain(found.tombstones.values().map(|tombstone| tombstone.terminal_seq));
     let numbers = numbers.chain(found.consumers.values().map(|consumer| consumer.acked_seq));

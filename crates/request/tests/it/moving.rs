@@ -142,7 +142,7 @@ fn what_lies_below_a_lost_event_is_a_tombstone_after_a_recovery() {
     drop(conn);
     assert!(matches!(world.try_open(), Err(OpenError::Corrupt { .. })));
     let rescue = recover(&world.folder(), 0, world.now).unwrap();
-    assert_eq!((rescue.kept, rescue.reduced, rescue.ended), (2, 2, 3));
+    assert_eq!((rescue.kept, rescue.reduced, rescue.ended, rescue.is_damaged), (2, 2, 3, true), "an id is lost");
     world.open();
     world.assert_sound();
     let head = world.store().head().unwrap();

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{
-    all_events, body, cancel, ended, events, get, now_ms, opened, post, prompts, reached, sent, submit, submit_with,
-    told, with,
+    all_events, body, cancel, ended, events, get, now_ms, post, prompts, reached, sent, submit, submit_with, told, with,
 };
 use crate::http::Connection;
 use crate::world::{World, alive, until};
@@ -17,7 +16,6 @@ use crate::world::{World, alive, until};
 pub(super) fn doomed(plan: &str) -> (World, String) {
     let mut world = World::journaled(&["--linger-ms", "5000"]);
     world.restart_failing(plan);
-    opened(&mut world);
     let session = world.session();
     (world, session)
 }

@@ -12,7 +12,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{all_events, body, ended, get, opened, post, reached, submit, told};
+use super::{all_events, body, ended, get, post, reached, submit, told};
 use crate::commands::turnd;
 use crate::world::{World, chats, until};
 
@@ -181,7 +181,6 @@ impl Lives {
     fn begin(rows: &[&str], plan: &str) -> Self {
         let mut world = World::journaled(&["--linger-ms", "60000"]);
         world.restart_failing(plan);
-        opened(&mut world);
         let mut open = Vec::new();
         for (number, row) in rows.iter().enumerate() {
             let (id, session) = (format!("X{number}"), world.session());

@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{all_events, body, ended, opened, post, reached, submit, submit_with, told, with};
+use super::{all_events, body, ended, post, reached, submit, submit_with, told, with};
 use crate::world::{Cast, World, until};
 
 /// Who is killed: any of **d**aemon, **h**ost and **a**gent.
@@ -35,7 +35,6 @@ fn at(point: &str, dead: &str) -> String {
     let mut world = World::journaled(&["--linger-ms", "5000"]);
     let is_hosts = point.starts_with("host:");
     world.restart_failing(&format!("{point}={}", if is_hosts { "stop" } else { "stop*1" }));
-    opened(&mut world);
     let session = world.session();
     let cast = world.cast(&session);
     let is_over_by_then = point.ends_with("stage") || point.ends_with("terminal");

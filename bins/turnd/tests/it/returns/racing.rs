@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{all_events, body, cancel, ended, get, now_ms, opened, prompts, submit, submit_with, told, with, world};
+use super::{all_events, body, cancel, ended, get, now_ms, prompts, submit, submit_with, told, with, world};
 use crate::world::{Cast, World, until};
 
 /// How long a request lives that is to be answered before its deadline, or to be with its agent by then, in milliseconds.
@@ -17,7 +17,6 @@ const ANSWER: &str = "echo: hello";
 fn planned(plan: &str) -> (World, String, Cast) {
     let mut world = World::journaled(&["--linger-ms", "5000"]);
     world.restart_failing(plan);
-    opened(&mut world);
     let session = world.session();
     let cast = world.cast(&session);
     (world, session, cast)

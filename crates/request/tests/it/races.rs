@@ -6,7 +6,7 @@ use std::thread;
 use turnd_request::store::Applied;
 use turnd_request::{Input, LateKind, State};
 
-use crate::world::{World, asked, dispatched, id, settled, wait};
+use crate::world::{World, asked, dispatched, id, settled};
 
 const RUNS: usize = 1_000;
 

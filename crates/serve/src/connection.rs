@@ -77,3 +77,48 @@ where
     connection.as_mut().graceful_shutdown();
     connection.await.map_err(io::Error::other)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::sync::Semaphore;
+    use tokio::time::{Instant, timeout};
+
+    use super::*;
+    use crate::hosts::ProcessStarter;
+    use crate::neighbours::tests::options;
+    use crate::returns::stream::tests::returns_with;
+
+    /// More than any time that is waited for here.
+    const LONG: Duration = Duration::from_secs(3_600);
+
+    #[tokio::test]
+    async fn scenario_70_the_connection_of_a_watcher_that_takes_nothing_ends_after_thirty_seconds_and_not_before() {
+        let (returns, folder) = returns_with(300).await;
+        let hosts = Arc::new(ProcessStarter { launcher: "/nonexistent".into() });
+        let (primary, address) = (Path::new("/one"), "127.0.0.1:1".parse().unwrap());
+        let daemon = Arc::new(
+            Daemon::new(options(folder.path()), (primary, &[]), hosts, address, Arc::clone(&returns)).unwrap(),
+        );
+        tokio::time::pause();
+        for accept in ["application/x-ndjson", "text/event-stream"] {
+            let place = Place::new(Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap());
+            let (near, mut far) = tokio::io::duplex(4_096);
+            let head = format!(
+                "GET /return-requests/events?after=0 HTTP/1.1\r\nhost: 127.0.0.1:1\r\naccept: {accept}\r\n\r\n"
+            );
+            far.write_all(head.as_bytes()).await.unwrap();
+            let begun = Instant::now();
+            let served = converse(Arc::clone(&daemon), near, (Caller::at(Ok::<_, ()>(address)), place));
+            let ended = timeout(LONG, served).await.expect("a watcher that takes nothing is closed");
+            assert_eq!((ended.is_err(), begun.elapsed().as_secs()), (true, 30), "{accept}");
+            let mut given = Vec::new();
+            far.read_to_end(&mut given).await.unwrap();
+            assert!(given.starts_with(b"HTTP/1.1 200 ") && given.len() == 4_096, "{accept}: {} bytes", given.len());
+        }
+        tokio::time::resume();
+        returns.close().await;
+    }
+}

@@ -279,6 +279,14 @@ impl World {
         self.restart();
     }
 
+    /// The same with further flags.
+    pub(crate) fn start_again_with(&mut self, more: &[&str]) {
+        let flags = [borrowed(&self.flags).as_slice(), more].concat();
+        self.daemon = Daemon::start(self.base.path(), &flags);
+        self.connection = Connection::open(self.daemon.address);
+        self.until_opened();
+    }
+
     /// Ends the daemon, if it runs, and starts one whose store of return requests fails as it is planned.
     pub(crate) fn restart_failing(&mut self, plan: &str) {
         // It may have ended by its own plan.
@@ -310,9 +318,7 @@ impl World {
     }
 
     fn restart(&mut self) {
-        self.daemon = Daemon::start(self.base.path(), &borrowed(&self.flags));
-        self.connection = Connection::open(self.daemon.address);
-        self.until_opened();
+        self.start_again_with(&[]);
     }
 
     /// Asks the daemon to end and returns its exit code.

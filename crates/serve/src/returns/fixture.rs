@@ -2,11 +2,13 @@
 
 use request::{Baseline, Hash, Options, Registration, RequestId};
 
+use crate::returns::submit::OWNER;
+
 /// A registration under an id, with nothing that anybody could want of it.
 pub(crate) fn registration(id: &str) -> Registration {
     Registration {
         request_id: RequestId::parse(id).unwrap(),
-        owner: "o".into(),
+        owner: OWNER.into(),
         input_hash: Hash([0; 32]),
         hash_version: 1,
         session_id: "s".into(),

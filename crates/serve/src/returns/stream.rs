@@ -247,4 +247,4 @@ pub(crate) fn refused(error: &PageError) -> Refusal {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,13 +1,17 @@
 //! The terminal stream as readers get it: pages, lines and events, each complete and in order, and never a silent gap.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::sync::mpsc;
 use std::time::Duration;
 
+use request::store::{Options, Store};
+use request::{ArmedCursor, Baseline, Evidence, FinalText, Hash, Input, Outcome, Registration, RequestId};
 use serde_json::{Value, json};
 
 use super::{all_events, ended, events, submit, world};
-use crate::world::{World, until};
+use crate::world::{World, chats, until};
 
 /// No stream stays silent for so long.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
@@ -15,6 +19,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// An open stream, whose lines are read as they come.
 struct Reader {
     lines: Box<dyn Iterator<Item = String>>,
+    port: u16,
 }
 
 impl Reader {
@@ -26,10 +31,26 @@ impl Reader {
             "GET /return-requests/events?{query} HTTP/1.1\r\nhost: {address}\r\naccept: {accept}\r\n{headers}connection: close\r\n\r\n"
         );
         stream.write_all(request.as_bytes()).unwrap();
-        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+        let port = stream.local_addr().unwrap().port();
+        let mut stream = BufReader::new(stream);
+        let mut lines = std::iter::from_fn(move || {
+            let mut line = String::new();
+            stream.read_line(&mut line).ok()?;
+            // What the end of the connection tore is no line.
+            line.ends_with('\n').then(|| line.trim_end().to_owned())
+        });
         let status = lines.next().unwrap();
         assert!(status.contains(" 200 "), "{status}");
-        Self { lines: Box::new(lines) }
+        Self { lines: Box::new(lines), port }
+    }
+
+    /// Whether the daemon still holds its end of the connection; what it has written may still be on its way.
+    fn is_served(&self, world: &World) -> bool {
+        let ends = [world.address().port(), self.port].map(|port| format!(":{port:04X}"));
+        let table = fs::read_to_string("/proc/net/tcp").unwrap();
+        let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let line = lines.find(|line| [line[1], line[2]].iter().zip(&ends).all(|(at, end)| at.ends_with(end)));
+        line.is_some_and(|line| line[9] != "0")
     }
 
     fn lines(world: &World, query: &str) -> Self {
@@ -193,35 +214,141 @@ fn scenario_76_a_named_consumer_only_moves_forward_and_never_ahead() {
     assert_eq!((status, &refusal["code"]), (400, &json!("invalid_consumer")));
 }
 
+/// Fills the stream of a daemon that is down: so many requests that have completed with an answer of so many bytes.
+fn fill(world: &World, many: u64, bytes: usize) {
+    let (store, _) = Store::open(&chats(world).with_file_name("turnd-requests"), Options::default(), 1).unwrap();
+    for first in (0..many).step_by(AT_ONCE) {
+        let (told, ends) = mpsc::channel();
+        for number in first..many.min(first + AT_ONCE as u64) {
+            let (request, told) = (registration(&format!("F{number}")), told.clone());
+            let id = request.request_id.clone();
+            let dispatched = Input::Dispatched {
+                armed: ArmedCursor::default(),
+                baseline: Baseline::default(),
+                incarnation_id: None,
+            };
+            let settled = Input::Settled(Outcome::Ended {
+                stop_reason: "end_turn".into(),
+                final_text: FinalText::new(&"x".repeat(bytes)),
+                evidence: Evidence::RpcResponse,
+                is_strayed: false,
+                is_unreadable: false,
+            });
+            store.register(request, |registered| drop(registered.unwrap()));
+            store.apply(id.clone(), dispatched, 1, |applied| drop(applied.unwrap()));
+            store.apply(id, settled, 1, move |applied| told.send(applied.unwrap().event.is_some()).unwrap());
+        }
+        drop(told);
+        assert!(ends.into_iter().all(|is_end| is_end));
+    }
+    store.close(1).unwrap();
+}
+
+/// Requests that are made before one of them is waited for.
+const AT_ONCE: usize = 100;
+
+/// What is registered of nobody's session.
+fn registration(id: &str) -> Registration {
+    Registration {
+        request_id: RequestId::parse(id).unwrap(),
+        owner: "daemon".into(),
+        input_hash: Hash([0; 32]),
+        hash_version: 1,
+        session_id: "nowhere".into(),
+        incarnation_id: None,
+        prompt_id: format!("p-{id}"),
+        options: request::Options::default(),
+        timeout_ms: 0,
+        deadline_at: None,
+        prompt_hash: Hash([0; 32]),
+        prompt_bytes: 0,
+        baseline: Baseline::default(),
+        created_at: 1,
+    }
+}
+
+/// The numbers of the events that a stream tells until it ends, or until it has told that one.
+fn read_out(reader: Reader, last: u64) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for line in reader.lines {
+        let Some((_, rest)) = line.split_once("\"terminal_event_sequence\":") else { continue };
+        numbers.push(rest.split(',').next().unwrap().parse().unwrap());
+        if numbers.last() == Some(&last) {
+            break;
+        }
+    }
+    numbers
+}
+
+/// How often a watcher goes on that is cut off, because this process is given no time to read.
+const CUTS_MAX: usize = 50;
+
+/// Reads a stalled watcher out and goes on behind the last whole event until it has that one. How many it had without that.
+fn goes_on(world: &World, stalled: Reader, all: u64) -> u64 {
+    let mut read = read_out(stalled, all);
+    let had = read.last().copied().unwrap_or_default();
+    for _ in 0..CUTS_MAX {
+        let last = read.last().copied().unwrap_or_default();
+        if last < all {
+            read.extend(read_out(Reader::lines(world, &format!("once=true&after={last}")), all));
+        }
+    }
+    let first_gap = read.iter().zip(1..).find(|(number, place)| *number != place);
+    assert_eq!((first_gap, read.len() as u64), (None, all), "it has each once");
+    had
+}
+
+/// Watchers of all there is that read nothing of it, of either form.
+fn stalled(world: &World) -> Vec<Reader> {
+    let forms = ["application/x-ndjson", "text/event-stream"];
+    (0..STALLED as usize).map(|at| Reader::open(world, "after=0", forms[at % forms.len()], "")).collect()
+}
+
+const STALLED: u64 = 4;
+
 #[test]
-fn scenario_70_watchers_that_stop_reading_hold_nobody_up_cost_no_memory_and_lose_nothing() {
-    const EVENTS: u64 = 40;
-    const EVENT_BYTES: u64 = 300_000;
-    let mut world = world();
+fn scenario_70_watchers_that_stop_reading_before_ten_thousand_events_hold_nobody_up_cost_no_memory_and_lose_nothing() {
+    const FILLED: u64 = 10_000;
+    const EVENT_BYTES: u64 = 3_000;
+    // No journal: what is filled in here was never heard by an agent.
+    let mut world = World::with(&["--linger-ms", "100"]);
+    assert_eq!(world.terminate(), Some(0));
+    fill(&world, FILLED, EVENT_BYTES as usize);
+
+    // As long as this is looked at nobody is closed, however busy the machine is.
+    world.start_again_with(&["--writer-idle-timeout-ms", "600000"]);
     let session = world.session();
-    let long = format!("long {EVENT_BYTES}");
-    // What the session itself and the store keep in memory is there before.
-    for id in 0..EVENTS {
-        submit(&mut world, &session, &format!("W{id}"), &long);
-        ended(&mut world, &format!("W{id}"));
+    // What a watcher who reads, the session and the store keep in memory is there before.
+    completed(&mut world, &session, 0..5);
+    let before = FILLED + 5;
+    assert_eq!(read_out(Reader::lines(&world, "once=true&after=0"), before), (1..=before).collect::<Vec<_>>());
+    let memory = world.resident_bytes();
+    let hung = stalled(&world);
+    let mut watcher = Reader::lines(&world, &format!("after={before}"));
+    completed(&mut world, &session, 5..45);
+    let all = before + 40;
+    assert_eq!(numbers(&watcher.take(40)), (before + 1..=all).collect::<Vec<_>>());
+    // Meanwhile whoever reads has all of it, so that there was time to put as much aside for the others.
+    assert_eq!(read_out(Reader::lines(&world, "once=true&after=0"), all), (1..=all).collect::<Vec<_>>());
+    let grown = world.resident_bytes().saturating_sub(memory);
+    let waiting = STALLED * FILLED * EVENT_BYTES;
+    assert!(grown < waiting / 4, "what waits for them waits in the store: {grown} of {waiting} bytes");
+    for watcher in hung {
+        goes_on(&world, watcher, all);
     }
-    let mut stalled: Vec<_> = (0..8).map(|_| Reader::lines(&world, &format!("after={EVENTS}"))).collect();
-    let mut watcher = Reader::lines(&world, &format!("after={EVENTS}"));
-    let before = world.resident_bytes();
-    // What a stalled socket does not take does not fit into its buffers.
-    for id in 0..EVENTS {
-        submit(&mut world, &session, &format!("X{id}"), &long);
-        assert_eq!(ended(&mut world, &format!("X{id}"))["state"], "completed");
-        assert_eq!(numbers(&watcher.take(1)), [id + EVENTS + 1]);
+
+    // Whoever takes nothing for a while is closed, and goes on.
+    assert_eq!(world.terminate(), Some(0));
+    world.start_again_with(&["--writer-idle-timeout-ms", "500"]);
+    let session = world.session();
+    let hung = stalled(&world);
+    completed(&mut world, &session, 45..50);
+    let (before, all) = (all, all + 5);
+    for watcher in &hung {
+        until("a watcher that takes nothing is closed", || (!watcher.is_served(&world)).then_some(()));
     }
-    let grown = world.resident_bytes().saturating_sub(before);
-    assert!(grown < EVENTS * EVENT_BYTES * 8 / 2, "no watcher has more than two pages here: {grown} bytes");
-    for reader in &mut stalled {
-        assert_eq!(
-            numbers(&reader.take(40)),
-            (EVENTS + 1..=2 * EVENTS).collect::<Vec<_>>(),
-            "it read on within its time"
-        );
+    for watcher in hung {
+        assert!(goes_on(&world, watcher, all) < before, "nobody was given what did not fit into the sockets");
     }
 }
 

@@ -1,10 +1,11 @@
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::mpsc;
 use std::task::Poll;
 
 use hyper::body::Body as _;
 use request::Input;
-use request::store::Retention;
+use request::store::{Retention, Store};
 
 use super::*;
 use crate::clock::now_ms;
@@ -14,8 +15,11 @@ use crate::returns::fixture::registration;
 /// Requests that are made before one of them is waited for.
 const BATCH: usize = 100;
 
+/// No commit takes this long, however busy the machine is.
+const COMMIT_LIMIT: Duration = Duration::from_secs(60);
+
 /// A store in which so many requests have ended.
-async fn returns_with(count: usize) -> (Arc<Returns>, tempfile::TempDir) {
+pub(crate) async fn returns_with(count: usize) -> (Arc<Returns>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let returns = Returns::new(Arc::default());
     returns.open(folder.path().join("requests")).await;
@@ -98,34 +102,87 @@ fn scenario_68_an_end_behind_a_readers_look_and_before_its_wait_is_not_missed() 
     });
 }
 
+/// Ends so many requests, the store's thread and this one alone, and demands that each commit comes.
+fn end_here(store: &Store, numbers: std::ops::Range<usize>) {
+    for first in numbers.clone().step_by(BATCH) {
+        let (told, ends) = mpsc::channel();
+        for number in first..numbers.end.min(first + BATCH) {
+            let (request, told) = (registration(&format!("X{number}")), told.clone());
+            let id = request.request_id.clone();
+            store.register(request, |registered| drop(registered.unwrap()));
+            store.apply(id, Input::Cancel, 2, move |applied| told.send(applied.unwrap().event.is_some()).unwrap());
+        }
+        drop(told);
+        for _ in first..numbers.end.min(first + BATCH) {
+            assert!(ends.recv_timeout(COMMIT_LIMIT).expect("a commit waits for nobody who reads"));
+        }
+    }
+}
+
 #[tokio::test]
-async fn scenario_70_a_reader_that_takes_nothing_is_cut_off_in_time_holds_one_page_and_goes_on_where_it_was() {
-    let (returns, _folder) = returns_with(1_000).await;
-    let (stalled, first) = reader(&returns, 0, Filter::default()).await;
-    let (mut body, sending) = open(stalled, first, Form::Lines, None);
+async fn scenario_70_ten_thousand_ends_wait_for_no_reader_that_takes_nothing_and_each_is_cut_off_in_time_and_loses_none()
+ {
+    const BEFORE: usize = 3 * RETURNS_PAGE_EVENTS;
+    const ALL: usize = BEFORE + 10_000;
+    let (returns, _folder) = returns_with(BEFORE).await;
     tokio::time::pause();
     let begun = Instant::now();
-    sending.await;
-    let took = begun.elapsed();
+    let (mut bodies, mut sendings) = (Vec::new(), Vec::new());
+    for form in [Form::Lines, Form::Events, Form::Lines] {
+        let (reader, first) = reader(&returns, 0, Filter::default()).await;
+        let (body, sending) = open(reader, first, form, None);
+        bodies.push(body);
+        sendings.push(crate::tasks::spawn(async move {
+            sending.await;
+            begun.elapsed()
+        }));
+    }
+    // As long as a thread is at work the clock stands.
+    let store = Arc::clone(returns.store().unwrap());
+    blocking(move || end_here(&store, BEFORE..ALL)).await.unwrap();
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    assert!(sendings.iter().all(|sending| !sending.is_finished()), "they hang, and all is committed");
+    // What is there for one of them without its sender having another turn.
+    let mut held = String::new();
+    while let Some(Some(Ok(text))) = once(&mut Box::pin(chunk(&mut bodies[2]))).await {
+        held += &text;
+    }
+    assert_eq!(held.lines().count(), RETURNS_PAGE_EVENTS, "what ended meanwhile waits in the store");
+    for sending in sendings {
+        let took = sending.await.unwrap();
+        assert!(took >= Duration::from_millis(RETURNS_WRITE_MS), "{took:?}");
+        assert!(took < Duration::from_millis(RETURNS_WRITE_MS + HEARTBEAT_MS), "{took:?}");
+    }
     tokio::time::resume();
-    assert!(took >= Duration::from_millis(RETURNS_WRITE_MS), "{took:?}");
-    assert!(took < Duration::from_millis(RETURNS_WRITE_MS + HEARTBEAT_MS), "{took:?}");
-    let (held, is_whole) = lines(&mut body).await;
-    assert_eq!(
-        (held.len(), is_whole),
-        (RETURNS_PAGE_EVENTS, false),
-        "nothing waits but a page, and it is no whole body"
-    );
-    let (again, first) = reader(&returns, number(held.last().unwrap()), Filter::default()).await;
+    for (body, before) in bodies.into_iter().zip(["", "", &held]) {
+        goes_on(&returns, body, before, ALL as u64).await;
+    }
+    returns.close().await;
+}
+
+/// Of a body that was cut off nothing waits but a chunk, it is no whole one, and whoever goes on behind its last event has them all.
+async fn goes_on(returns: &Arc<Returns>, mut body: Body, before: &str, all: u64) {
+    let (rest, is_whole) = lines(&mut body).await;
+    let waited = numbers(rest.iter().map(String::as_str));
+    assert!(waited.len() <= RETURNS_PAGE_EVENTS && !is_whole, "{} events, {is_whole}", waited.len());
+    let mut all_of_it = [numbers(before.lines()), waited].concat();
+    let (again, first) = reader(returns, all_of_it.last().copied().unwrap_or_default(), Filter::default()).await;
     let until = Some(first.head);
     let (mut body, sending) = open(again, first, Form::Lines, until);
     let sending = crate::tasks::spawn(sending);
     let (rest, is_whole) = lines(&mut body).await;
-    assert!(is_whole);
-    let numbers: Vec<u64> = held.iter().chain(&rest).map(|line| number(line)).collect();
-    assert_eq!(numbers, (1..=1_000).collect::<Vec<_>>());
+    all_of_it.extend(numbers(rest.iter().map(String::as_str)));
+    assert!(is_whole && all_of_it == (1..=all).collect::<Vec<_>>(), "{} of {all}", all_of_it.len());
     sending.await.unwrap();
-    returns.close().await;
+}
+
+/// The numbers of the events among lines of either form.
+fn numbers<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<u64> {
+    lines
+        .map(|line| line.strip_prefix("data: ").unwrap_or(line))
+        .filter(|line| line.starts_with('{'))
+        .map(number)
+        .collect()
 }
 
 #[tokio::test]

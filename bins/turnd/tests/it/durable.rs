@@ -75,6 +75,9 @@ fn kill(mut watch: Started) {
     assert_eq!(status.signal(), Some(9), "it was there until then: {status}");
 }
 
+/// What becomes of a daemon between two watches.
+type Ending = fn(&mut World);
+
 #[test]
 fn scenario_77_a_watch_that_was_killed_behind_its_line_and_begins_again_at_the_old_number_prints_the_same_bytes() {
     let mut world = World::new();
@@ -93,7 +96,7 @@ fn scenario_77_a_watch_that_was_killed_behind_its_line_and_begins_again_at_the_o
     let ids: Vec<Value> =
         printed.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["request_id"].clone()).collect();
     assert_eq!(ids, ["job-2", "job-3"], "what is behind the number, and in order");
-    let endings: [(&str, fn(&mut World)); 4] = [
+    let endings: [(&str, Ending); 4] = [
         ("the same daemon", |_| ()),
         ("the daemon was killed", World::kill_daemon),
         ("everything was killed", World::kill_everything),

@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use figures::{AGENT, member, milliseconds, now, report, resident_mb, spread};
 use http::{Connection, Daemon};
-use request as requests;
+use request as request_crate;
 
 const COMMITS: usize = 2_000;
 const SESSIONS: usize = 64;

@@ -12,8 +12,8 @@ mod filled;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use filled::{NOON, apply, dispatched, id, live, name, register};
-use turnd_request as requests;
+use filled::{NOON, answer, apply, dispatched, id, live, name, register};
+use turnd_request as request_crate;
 use turnd_request::store::{List, Options, Page, Retention, Store, verify};
 use turnd_request::{Input, Position};
 
@@ -77,7 +77,7 @@ fn measure(store: &Store, many: u64) {
     report(
         "five commits: register, dispatched, written, bound, terminal",
         times(1_000, |number| {
-            live(store, &name("five", number), true);
+            live(store, &name("five", number), true, &answer());
         }),
     );
     report(
@@ -117,7 +117,7 @@ fn threads(store: &Store, threads: u64, each: u64) {
         for thread in 0..threads {
             scope.spawn(move || {
                 for number in 0..each {
-                    live(store, &name(&format!("t{thread}"), number), false);
+                    live(store, &name(&format!("t{thread}"), number), false, &answer());
                 }
             });
         }

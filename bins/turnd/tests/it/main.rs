@@ -13,6 +13,9 @@ mod explain_folder;
 mod explain_live;
 mod failures;
 mod faults;
+#[path = "../../../../crates/request/benches/filled/mod.rs"]
+#[expect(dead_code, reason = "a bench fills in a process of its own and goes on with such requests")]
+mod filled;
 mod front;
 mod hooks;
 mod http;
@@ -42,3 +45,5 @@ mod webhooks;
 mod whole_answer;
 mod wishes;
 mod world;
+
+use request as request_crate;

@@ -1,17 +1,21 @@
-//! A store that has much in it already, and the requests that it is filled with: shared by the benches of the store and of the daemon.
+//! A store that has much in it already, and the requests that it is filled with: shared by the benches of the store and of the daemon, and
+//! by the daemon's tests.
 //!
 //! Filling takes memory that the measured process is not to have, and so a bench calls itself for it: `filled::in_a_process_of_its_own`,
-//! and `filled::is_asked` at its start. Each names the crate of return requests `requests`.
+//! and `filled::is_asked` at its start. Each names the crate of return requests `request_crate`.
 
 use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc;
 use std::time::Instant;
 
-use crate::requests::store::{Entry, Options, Store};
-use crate::requests::{
+use crate::request_crate::store::{Entry, Options, Store};
+use crate::request_crate::{
     ArmedCursor, Baseline, Evidence, FinalText, Hash, Input, Outcome, Registration, RequestId, TerminalEvent,
 };
+
+/// Whose the requests are: of those who call a daemon, so that its stream shows them.
+const OWNER: &str = "daemon";
 
 /// The time at which all requests are made; nothing here depends on it.
 pub(crate) const NOON: u64 = 1_800_000_000_000;
@@ -29,27 +33,31 @@ pub(crate) fn in_a_process_of_its_own(folder: &Path, many: u64) {
 }
 
 /// Whether this process was called to fill; then it has done so.
+#[expect(clippy::print_stdout, reason = "the figures are what a bench is for")]
+#[expect(clippy::disallowed_methods, reason = "a bench measures time")]
 pub(crate) fn is_asked() -> bool {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [first, folder, many, ..] = &arguments[..] else { return false };
     let is_asked = first == FILL;
     if is_asked {
-        fill(Path::new(folder), many.parse().unwrap());
+        let begun = Instant::now();
+        fill(Path::new(folder), many.parse().unwrap(), &answer());
+        println!("filled with {many} requests: {:.1} s", begun.elapsed().as_secs_f64());
     }
     is_asked
 }
 
-/// Ended requests, as many as asked, copied from one that was really made: the rows, the events and their chain are what the store itself
+/// Ended requests, as many as asked, all with this answer, copied from one that was really made: the rows, the events and their chain are what the store itself
 /// would have written, only without a flush for each.
-#[expect(clippy::print_stdout, reason = "the figures are what a bench is for")]
-#[expect(clippy::disallowed_methods, reason = "a bench measures time")]
-fn fill(folder: &Path, many: u64) {
-    let begun = Instant::now();
+pub(crate) fn fill(folder: &Path, many: u64, answer: &str) {
     let (store, _) = Store::open(folder, Options::default(), NOON).unwrap();
-    live(&store, &name("filled", 0), false);
-    let Some(Entry::Request(mut request)) = store.get(&id(&name("filled", 0))).unwrap() else { return };
-    let (stream_id, mut chain) =
-        (store.head().unwrap().stream_id, store.event_of(request.id()).unwrap().unwrap().chain);
+    let first = name("filled", 0);
+    live(&store, &first, false, answer);
+    let looked = store.look(&id(&first)).unwrap();
+    let (Some(Entry::Request(mut request)), Some(event)) = (looked.entry, looked.event) else { return };
+    // Which comes without its answer.
+    request.final_message = Some(answer.to_owned());
+    let (stream_id, mut chain) = (store.head().unwrap().stream_id, event.chain);
     drop(store);
     let conn = rusqlite::Connection::open(folder.join("requests.db")).unwrap();
     conn.execute_batch("PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = -1000000; BEGIN")
@@ -72,17 +80,16 @@ fn fill(folder: &Path, many: u64) {
     }
     conn.execute("UPDATE meta SET head_seq = ?1, head_chain = ?2", (many, chain.0)).unwrap();
     conn.execute_batch("COMMIT").unwrap();
-    println!("filled with {many} requests: {:.1} s", begun.elapsed().as_secs_f64());
 }
 
-pub(crate) fn live(store: &Store, name: &str, binds: bool) {
+pub(crate) fn live(store: &Store, name: &str, binds: bool, answer: &str) {
     register(store, name);
     apply(store, name, dispatched());
     apply(store, name, Input::Written);
     if binds {
         apply(store, name, Input::Bound { evidence: Evidence::FirstUpdate, user_record_id: None });
     }
-    apply(store, name, settled());
+    apply(store, name, settled(answer));
 }
 
 pub(crate) fn register(store: &Store, name: &str) {
@@ -109,13 +116,13 @@ pub(crate) fn id(name: &str) -> RequestId {
 pub(crate) fn asked(name: &str) -> Registration {
     Registration {
         request_id: id(name),
-        owner: "owner".into(),
+        owner: OWNER.into(),
         input_hash: Hash([7; 32]),
         hash_version: 1,
         session_id: "a-session-id-of-some-length-0000".into(),
         incarnation_id: None,
         prompt_id: format!("prompt-{name}"),
-        options: crate::requests::Options::default(),
+        options: crate::request_crate::Options::default(),
         timeout_ms: 0,
         deadline_at: None,
         prompt_hash: Hash([8; 32]),
@@ -130,10 +137,14 @@ pub(crate) fn dispatched() -> Input {
     Input::Dispatched { armed, baseline: Baseline::default(), incarnation_id: None }
 }
 
-pub(crate) fn settled() -> Input {
+pub(crate) fn answer() -> String {
+    "An answer of some length. ".repeat(10)
+}
+
+fn settled(answer: &str) -> Input {
     Input::Settled(Outcome::Ended {
         stop_reason: "end_turn".into(),
-        final_text: FinalText::new(&"An answer of some length. ".repeat(10)),
+        final_text: FinalText::new(answer),
         evidence: Evidence::RpcResponse,
         is_strayed: false,
         is_unreadable: false,

@@ -3,11 +3,8 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::sync::mpsc;
 use std::time::Duration;
 
-use request::store::{Options, Store};
-use request::{ArmedCursor, Baseline, Evidence, FinalText, Hash, Input, Outcome, Registration, RequestId};
 use serde_json::{Value, json};
 
 use super::{all_events, ended, events, submit, world};
@@ -214,59 +211,6 @@ fn scenario_76_a_named_consumer_only_moves_forward_and_never_ahead() {
     assert_eq!((status, &refusal["code"]), (400, &json!("invalid_consumer")));
 }
 
-/// Fills the stream of a daemon that is down: so many requests that have completed with an answer of so many bytes.
-fn fill(world: &World, many: u64, bytes: usize) {
-    let (store, _) = Store::open(&chats(world).with_file_name("turnd-requests"), Options::default(), 1).unwrap();
-    for first in (0..many).step_by(AT_ONCE) {
-        let (told, ends) = mpsc::channel();
-        for number in first..many.min(first + AT_ONCE as u64) {
-            let (request, told) = (registration(&format!("F{number}")), told.clone());
-            let id = request.request_id.clone();
-            let dispatched = Input::Dispatched {
-                armed: ArmedCursor::default(),
-                baseline: Baseline::default(),
-                incarnation_id: None,
-            };
-            let settled = Input::Settled(Outcome::Ended {
-                stop_reason: "end_turn".into(),
-                final_text: FinalText::new(&"x".repeat(bytes)),
-                evidence: Evidence::RpcResponse,
-                is_strayed: false,
-                is_unreadable: false,
-            });
-            store.register(request, |registered| drop(registered.unwrap()));
-            store.apply(id.clone(), dispatched, 1, |applied| drop(applied.unwrap()));
-            store.apply(id, settled, 1, move |applied| told.send(applied.unwrap().event.is_some()).unwrap());
-        }
-        drop(told);
-        assert!(ends.into_iter().all(|is_end| is_end));
-    }
-    store.close(1).unwrap();
-}
-
-/// Requests that are made before one of them is waited for.
-const AT_ONCE: usize = 100;
-
-/// What is registered of nobody's session.
-fn registration(id: &str) -> Registration {
-    Registration {
-        request_id: RequestId::parse(id).unwrap(),
-        owner: "daemon".into(),
-        input_hash: Hash([0; 32]),
-        hash_version: 1,
-        session_id: "nowhere".into(),
-        incarnation_id: None,
-        prompt_id: format!("p-{id}"),
-        options: request::Options::default(),
-        timeout_ms: 0,
-        deadline_at: None,
-        prompt_hash: Hash([0; 32]),
-        prompt_bytes: 0,
-        baseline: Baseline::default(),
-        created_at: 1,
-    }
-}
-
 /// The numbers of the events that a stream tells until it ends, or until it has told that one.
 fn read_out(reader: Reader, last: u64) -> Vec<u64> {
     let mut numbers = Vec::new();
@@ -313,7 +257,8 @@ fn scenario_70_watchers_that_stop_reading_before_ten_thousand_events_hold_nobody
     // No journal: what is filled in here was never heard by an agent.
     let mut world = World::with(&["--linger-ms", "100"]);
     assert_eq!(world.terminate(), Some(0));
-    fill(&world, FILLED, EVENT_BYTES as usize);
+    let answer = "x".repeat(EVENT_BYTES as usize);
+    crate::filled::fill(&chats(&world).with_file_name("turnd-requests"), FILLED, &answer);
 
     // As long as this is looked at nobody is closed, however busy the machine is.
     world.start_again_with(&["--writer-idle-timeout-ms", "600000"]);

@@ -12,8 +12,8 @@ use super::{all_events, body, ended, get, post, sent, submit, told};
 use crate::world::World;
 
 /// The built-in agent behind a valve. The prompt that finds a file `last` is the last one that comes through; it is looked for before the line
-/// is handed on, since by its answer the file may be meant for the next one. What follows is left in the pipe,
-/// and taken as it is as soon as somebody says that all is `over`.
+/// is handed on, since by its answer the file may be meant for the next one. What follows is left in the pipe, and taken as it is as soon as
+/// somebody says that all is `over`.
 const VALVED: &str = concat!(
     r#"sh -c 'while IFS= read -r line; do rm last 2>/dev/null && shut=1; printf "%s\n" "$line"; if test "$shut"; then "#,
     r#"until test -f over; do sleep 0.05; done; exec cat > got; fi; done | ""#,

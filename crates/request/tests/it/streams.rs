@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use turnd_request::store::{Entry, Filter, List, Page, PageError, Registered, StoreError};
 use turnd_request::{Cursor, NotThere, Position, Registration, State, TerminalEvent};
 
-use crate::world::{World, asked, id, settled, wait};
+use crate::world::{NOON, World, asked, id, settled, wait};
 
 fn page(world: &World, page: &Page) -> Result<(Vec<u64>, u64), PageError> {
     let page = world.store().events(page)?;
@@ -243,11 +243,11 @@ fn the_newest_ends_are_those_since_a_time_and_no_more_than_are_asked_for() {
     for (name, at_ms) in [("a", 5_000), ("b", 6_000), ("c", 7_000), ("d", 8_000)] {
         world.new_request(name);
         if name != "c" {
-            world.apply_at(name, turnd_request::Input::Cancel, at_ms).unwrap();
+            world.apply_at(name, turnd_request::Input::Cancel, NOON + at_ms).unwrap();
         }
     }
     let names = |since_ms, most| {
-        let ended = world.store().ended_since(since_ms, most).unwrap();
+        let ended = world.store().ended_since(NOON + since_ms, most).unwrap();
         ended.iter().map(|request| request.id().to_string()).collect::<String>()
     };
     assert_eq!(

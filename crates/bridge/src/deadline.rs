@@ -1,6 +1,7 @@
 //! How long a prompt's caller waits. Two clocks run, and whoever is released is told which of them ran out.
 
 use crate::PromptState;
+use crate::moment::Steady;
 
 /// Which clock ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +39,12 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// The clock that runs out first and when (epoch milliseconds), of a prompt admitted and perhaps dispatched then. Of two at
-    /// once it is the absolute one.
-    pub(crate) fn next(self, queued_at_ms: u64, started_at_ms: Option<u64>) -> Option<(u64, Deadline)> {
-        let at = |from_ms: Option<u64>, after_ms: Option<u64>| Some(from_ms?.saturating_add(after_ms?));
-        let absolute = at(Some(queued_at_ms), self.absolute_ms).map(|at_ms| (at_ms, Deadline::Absolute));
-        let run = at(started_at_ms, self.run_ms).map(|at_ms| (at_ms, Deadline::Run));
-        absolute.into_iter().chain(run).min_by_key(|(at_ms, _)| *at_ms)
+    /// The clock that runs out first and when, of a prompt admitted and perhaps dispatched then. Of two at once it is the absolute one.
+    pub(crate) fn next(self, queued: Steady, started: Option<Steady>) -> Option<(Steady, Deadline)> {
+        let at = |from: Option<Steady>, after_ms: Option<u64>| Some(from?.after(after_ms?));
+        let absolute = at(Some(queued), self.absolute_ms).map(|due| (due, Deadline::Absolute));
+        let run = at(started, self.run_ms).map(|due| (due, Deadline::Run));
+        absolute.into_iter().chain(run).min_by_key(|(due, _)| *due)
     }
 
     /// What is said for people about an expiry. The beginning is the peer's sentence (wire rules, section 8.7).
@@ -64,7 +64,10 @@ mod tests {
 
     #[test]
     fn each_clock_counts_from_its_own_beginning_and_does_not_overflow() {
-        let next = |absolute_ms, run_ms, started| Clocks { absolute_ms, run_ms }.next(10, started);
+        let next = |absolute_ms, run_ms, started: Option<u64>| {
+            let next = Clocks { absolute_ms, run_ms }.next(Steady(10), started.map(Steady));
+            next.map(|(due, deadline)| (due.0, deadline))
+        };
         assert_eq!(next(None, None, Some(20)), None);
         assert_eq!(next(Some(300), None, None), Some((310, Deadline::Absolute)));
         assert_eq!(next(None, Some(300), None), None, "what waits has no run");
@@ -74,7 +77,10 @@ mod tests {
 
     #[test]
     fn the_shorter_clock_wins_and_of_two_at_once_the_absolute_one() {
-        let next = |absolute, run| Clocks { absolute_ms: Some(absolute), run_ms: Some(run) }.next(10, Some(20));
+        let next = |absolute, run| {
+            let next = Clocks { absolute_ms: Some(absolute), run_ms: Some(run) }.next(Steady(10), Some(Steady(20)));
+            next.map(|(due, deadline)| (due.0, deadline))
+        };
         assert_eq!(next(100, 100), Some((110, Deadline::Absolute)));
         assert_eq!(next(111, 100), Some((120, Deadline::Run)));
         assert_eq!(next(110, 100), Some((120, Deadline::Absolute)));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use acp::RequestId;
 
 use crate::event::{Event, News};
+use crate::moment::Moment;
 use crate::permission::Ruling;
 use crate::prompt::{PromptId, Receipt};
 use crate::session::steering::Said;
@@ -115,13 +116,13 @@ pub(crate) enum Tell {
 /// One step of a session: when it happens and what it brings about.
 #[derive(Debug)]
 pub(crate) struct Step {
-    pub(crate) at_ms: u64,
+    pub(crate) at: Moment,
     pub(crate) effects: Vec<Effect>,
 }
 
 impl Step {
-    pub(crate) fn new(at_ms: u64) -> Self {
-        Self { at_ms, effects: Vec::new() }
+    pub(crate) fn new(at: Moment) -> Self {
+        Self { at, effects: Vec::new() }
     }
 
     pub(crate) fn push(&mut self, effect: Effect) {

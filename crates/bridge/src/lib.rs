@@ -29,6 +29,7 @@ mod input;
 mod json;
 mod latest;
 pub mod limits;
+mod moment;
 mod outcome;
 mod outgoing;
 mod overlay;

@@ -7,6 +7,7 @@ use acp::RequestId;
 
 use crate::incoming::{Ask, Offer};
 use crate::limits::{PERMISSIONS_DECIDED_MAX, PERMISSIONS_OPEN_MAX};
+use crate::moment::Steady;
 use crate::policy::{Ballot, CANCELLED, Cast, Forbidden, Tally, Voter};
 use crate::prompt::{PromptId, Waiting};
 use crate::{Decision, Reason, Resolution};
@@ -74,7 +75,10 @@ pub(crate) struct Permissions {
 pub(crate) struct Open {
     pub(crate) about: About,
     pub(crate) created_at_ms: u64,
+    /// The date of its denial, as it looked when it was asked.
     pub(crate) expires_at_ms: Option<u64>,
+    /// When it is denied.
+    pub(crate) due: Option<Steady>,
     pub(crate) ask: Ask,
     pub(crate) ballot: Ballot,
 }
@@ -215,9 +219,9 @@ impl Permissions {
     }
 
     /// The request that is denied next if nobody decides, and when.
-    pub(crate) fn due(&self) -> Option<(u64, &Arc<str>)> {
-        let expiring = self.open.iter().filter_map(|open| Some((open.expires_at_ms?, &open.about.request_id)));
-        expiring.min_by_key(|(at_ms, _)| *at_ms)
+    pub(crate) fn due(&self) -> Option<(Steady, &Arc<str>)> {
+        let expiring = self.open.iter().filter_map(|open| Some((open.due?, &open.about.request_id)));
+        expiring.min_by_key(|(due, _)| *due)
     }
 
     /// What a prompt waits for, and since when.

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::deadline::Clocks;
 use crate::limits::TEXT_UNITS_MAX;
+use crate::moment::Moment;
 use crate::prompt::{Prompt, PromptId, Receipt};
 use crate::{Clipped, InputWritten, LivePrompt, PendingPrompt, PromptState};
 
@@ -21,7 +22,7 @@ pub(crate) struct Entry {
     pub(crate) originator: Option<Arc<str>>,
     pub(crate) retry: bool,
     pub(crate) witnessed: bool,
-    pub(crate) queued_at_ms: u64,
+    pub(crate) queued: Moment,
     pub(crate) clocks: Clocks,
     /// It could not run at once, so the list of waiting prompts shows it and hears of its end.
     pub(crate) waited: bool,
@@ -41,7 +42,7 @@ struct Fingerprint(u64, u64);
 
 impl Entry {
     /// `None` when the content is not a JSON array or the further members are not a JSON object.
-    pub(crate) fn new(prompt: Prompt, receipt: Receipt, queued_at_ms: u64) -> Option<Self> {
+    pub(crate) fn new(prompt: Prompt, receipt: Receipt, queued: Moment) -> Option<Self> {
         let fingerprint = Fingerprint::of(&prompt);
         blocks(&prompt.content)?;
         if let Some(extra) = &prompt.extra {
@@ -55,7 +56,7 @@ impl Entry {
             originator: prompt.originator.map(Into::into),
             retry: prompt.retry,
             witnessed: prompt.witnessed,
-            queued_at_ms,
+            queued,
             clocks: Clocks { absolute_ms: prompt.deadline_ms, run_ms: prompt.run_deadline_ms },
             waited: false,
             admission: Admitted { receipt, fingerprint },
@@ -72,7 +73,7 @@ impl Entry {
             prompt_id: self.prompt_id.to_string(),
             text: self.text.text.clone(),
             content: self.content.to_string(),
-            queued_at_ms: self.queued_at_ms,
+            queued_at_ms: self.queued.at_ms,
             state,
             originator: self.originator.as_deref().map(str::to_owned),
             input_written,
@@ -85,7 +86,7 @@ impl Entry {
             prompt_id: self.prompt_id.to_string(),
             state: PromptState::Queued,
             prompt_text: self.text.clone(),
-            queued_at_ms: self.queued_at_ms,
+            queued_at_ms: self.queued.at_ms,
             started_at_ms: None,
             heard_at_ms: None,
             silent_for_ms: None,
@@ -169,7 +170,7 @@ mod tests {
 
     fn entry(prompt: Prompt) -> Option<Entry> {
         let receipt = Receipt { prompt_id: "A".into(), last_event_id: 0, event_epoch: "e".into() };
-        Entry::new(prompt, receipt, 10)
+        Entry::new(prompt, receipt, Moment::of(10))
     }
 
     #[test]
@@ -212,7 +213,7 @@ mod tests {
         let mut queue = Queue::default();
         for id in ids.chars() {
             let receipt = Receipt { prompt_id: id.to_string(), last_event_id: 0, event_epoch: "e".into() };
-            queue.push(Entry::new(prompt("[]"), receipt, 0).unwrap());
+            queue.push(Entry::new(prompt("[]"), receipt, Moment::of(0)).unwrap());
         }
         queue
     }

@@ -35,6 +35,7 @@ use crate::incoming::Update;
 use crate::input::Input;
 use crate::latest::Latest;
 use crate::limits::Timeouts;
+use crate::moment::{Moment, Steady};
 use crate::outcome::Answer;
 use crate::overlay::Overlay;
 use crate::permission::Permissions;
@@ -96,24 +97,24 @@ enum Phase {
     /// It takes prompts and runs them.
     Open,
     /// It was closed; its running turn has until then to settle.
-    Closing { settle_until_ms: u64, farewell: News },
+    Closing { settle_until: Steady, farewell: News },
     /// The daemon is stopping; the running turn goes on until the one time, and has until the other to settle.
-    Draining { cancel_at_ms: u64, settle_until_ms: u64 },
+    Draining { cancel_at: Steady, settle_until: Steady },
     /// The agent was told to end itself, or its host says that it is gone; its stream has until then to end. The farewell is what readers hear after that.
-    Ending { until_ms: u64, farewell: Option<News> },
+    Ending { until: Steady, farewell: Option<News> },
     /// Nothing can happen any more.
     Over,
 }
 
 impl Session {
     /// A session that goes live now.
-    pub(crate) fn new(pending_prompts_max: usize, timeouts: Timeouts, mediation: Mediation, at_ms: u64) -> Self {
+    pub(crate) fn new(pending_prompts_max: usize, timeouts: Timeouts, mediation: Mediation, at: Moment) -> Self {
         Self {
             phase: Phase::Open,
             queue: Queue::default(),
             steering: Steering::default(),
             turn: None,
-            witnessing: Witnessing::new(at_ms),
+            witnessing: Witnessing::new(at.steady),
             straying: Straying::default(),
             permissions: Permissions::default(),
             overlay: Overlay::default(),
@@ -121,13 +122,13 @@ impl Session {
             recording: Recording::default(),
             turn_error: None,
             updated_at_ms: None,
-            active_at_ms: at_ms,
+            active_at_ms: at.at_ms,
             replacing: Replacing::No,
             held: None,
             rewinds: 0,
             idle_cancel_told: false,
             late_answers: 0,
-            ledger_ms: at_ms,
+            ledger_ms: at.at_ms,
             pending_prompts_max,
             timeouts,
             mediation,
@@ -135,9 +136,9 @@ impl Session {
     }
 
     /// Lets something happen.
-    pub(crate) fn step(&mut self, input: Input, at_ms: u64) -> Vec<Effect> {
-        self.ledger_ms = self.ledger_ms.max(at_ms);
-        let mut step = Step::new(at_ms);
+    pub(crate) fn step(&mut self, input: Input, at: Moment) -> Vec<Effect> {
+        self.ledger_ms = self.ledger_ms.max(at.at_ms);
+        let mut step = Step::new(at);
         match input {
             Input::Admit { prompt, receipt } => self.admit(prompt, receipt, &mut step),
             Input::Steer { prompt, receipt } => self.steer(prompt, receipt, &mut step),
@@ -179,16 +180,16 @@ impl Session {
 
     fn admit(&mut self, prompt: Prompt, receipt: Receipt, step: &mut Step) {
         let alone = prompt.alone;
-        match self.admissible(prompt, receipt, step.at_ms) {
+        match self.admissible(prompt, receipt, step.at) {
             Err(error) => step.reply(Reply::NotAdmitted(error)),
             Ok(mut entry) => {
                 // One that is alone waits for nobody but its own caller, who holds the session.
                 entry.waited = !alone && (self.is_busy() || self.is_kept_waiting());
-                self.active_at_ms = step.at_ms;
+                self.active_at_ms = step.at.at_ms;
                 step.push(Effect::RecordAdmission { prompt_id: entry.prompt_id.clone(), at_ms: self.ledger_ms });
                 step.reply(Reply::Admitted(entry.admission.receipt.clone()));
                 if entry.waited {
-                    let news = News::PendingAdded { text: entry.text.clone(), queued_at_ms: entry.queued_at_ms };
+                    let news = News::PendingAdded { text: entry.text.clone(), queued_at_ms: entry.queued.at_ms };
                     step.publish(Some(entry.prompt_id.clone()), entry.originator.clone(), news);
                 }
                 self.queue.push(entry);
@@ -197,7 +198,7 @@ impl Session {
         }
     }
 
-    fn admissible(&self, prompt: Prompt, receipt: Receipt, at_ms: u64) -> Result<Entry, AdmitError> {
+    fn admissible(&self, prompt: Prompt, receipt: Receipt, at: Moment) -> Result<Entry, AdmitError> {
         self.open()?;
         if let Some(admission) = self.admission(&receipt.prompt_id) {
             let same_content = admission.is_of_same_content(&prompt);
@@ -210,16 +211,16 @@ impl Session {
         if is_shut || prompt.alone && (self.is_busy() || self.is_replacing()) {
             return Err(AdmitError::Busy);
         }
-        self.entry(prompt, receipt, at_ms)
+        self.entry(prompt, receipt, at)
     }
 
     /// What takes the next place among those that wait, a message into a turn as well as a prompt.
-    fn entry(&self, prompt: Prompt, receipt: Receipt, at_ms: u64) -> Result<Entry, AdmitError> {
+    fn entry(&self, prompt: Prompt, receipt: Receipt, at: Moment) -> Result<Entry, AdmitError> {
         let pending = self.unfinished() + self.steering.len();
         if pending >= self.pending_prompts_max {
             return Err(AdmitError::QueueFull { limit: self.pending_prompts_max, pending });
         }
-        Entry::new(prompt, receipt, at_ms).ok_or(AdmitError::NotContent)
+        Entry::new(prompt, receipt, at).ok_or(AdmitError::NotContent)
     }
 
     /// Whether nothing may be handed to the agent for now, although it holds nothing.
@@ -263,8 +264,8 @@ impl Session {
         step.tell(Tell::Prompt { prompt_id, content, extra, originator, after_ms, witnessed });
         self.ledger_ms += 1;
         self.idle_cancel_told = false;
-        self.active_at_ms = step.at_ms;
-        let mut turn = Turn::new(entry, step.at_ms);
+        self.active_at_ms = step.at.at_ms;
+        let mut turn = Turn::new(entry, step.at);
         turn.strayed = self.straying.begin_turn();
         self.turn = Some(turn);
     }
@@ -279,8 +280,8 @@ impl Session {
             return;
         };
         self.forget_kept();
-        self.updated_at_ms = Some(step.at_ms);
-        self.active_at_ms = step.at_ms;
+        self.updated_at_ms = Some(step.at.at_ms);
+        self.active_at_ms = step.at.at_ms;
         self.refuse_permissions(|open| open.about.prompt_id.as_ref() == Some(prompt_id), Reason::TurnEnded, step);
         self.note_settled(&mut turn, answer, step);
         let outcome = Outcome::of_answer(&turn, answer);

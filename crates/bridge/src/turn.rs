@@ -4,6 +4,7 @@ use acp::{Bearing, Course, Speech};
 
 use crate::event::CancelNote;
 use crate::limits::TEXT_UNITS_MAX;
+use crate::moment::Moment;
 use crate::queue::Entry;
 use crate::text::{Clip, Clipped};
 use crate::whole::Whole;
@@ -15,13 +16,13 @@ use crate::{FlushOrigin, InputWritten, LivePrompt, PromptState};
 #[derive(Debug)]
 pub(crate) struct Turn {
     pub(crate) entry: Entry,
-    pub(crate) started_at_ms: u64,
+    pub(crate) started: Moment,
     /// The last sign of the agent.
     pub(crate) heard_at_ms: Option<u64>,
     /// When a client's wish to cancel it went on record, by the ledger's time.
     pub(crate) wished_at_ms: Option<u64>,
     /// When a cancel was written to the agent. It hears it once.
-    pub(crate) cancelled_at_ms: Option<u64>,
+    pub(crate) cancelled: Option<Moment>,
     /// What it was told to stop for, where that was the end of its session.
     pub(crate) stopped_by: Option<FlushOrigin>,
     /// A client wants it to stop, and not only its caller's deadline.
@@ -50,14 +51,14 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    pub(crate) fn new(entry: Entry, started_at_ms: u64) -> Self {
+    pub(crate) fn new(entry: Entry, started: Moment) -> Self {
         Self {
             whole: entry.witnessed.then(Whole::default),
             entry,
-            started_at_ms,
+            started,
             heard_at_ms: None,
             wished_at_ms: None,
-            cancelled_at_ms: None,
+            cancelled: None,
             stopped_by: None,
             stop_wanted: false,
             removed: false,
@@ -122,9 +123,9 @@ impl Turn {
     }
 
     pub(crate) fn cancel_note(&self) -> Option<CancelNote> {
-        self.cancelled_at_ms.map(|cancelled_at_ms| CancelNote {
-            cancelled_at_ms,
-            elapsed_ms: cancelled_at_ms.saturating_sub(self.started_at_ms),
+        self.cancelled.map(|cancelled| CancelNote {
+            cancelled_at_ms: cancelled.at_ms,
+            elapsed_ms: cancelled.steady.since(self.started.steady),
         })
     }
 
@@ -132,7 +133,7 @@ impl Turn {
     pub(crate) fn running(&self) -> LivePrompt {
         LivePrompt {
             state: PromptState::Running,
-            started_at_ms: Some(self.started_at_ms),
+            started_at_ms: Some(self.started.at_ms),
             heard_at_ms: self.heard_at_ms,
             wished_at_ms: self.wished_at_ms,
             input_written: self.input_written(),
@@ -144,13 +145,14 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::moment::Steady;
     use crate::prompt::{Prompt, Receipt};
 
     /// Words are text, `[c` begins call c, `c` goes on with it, `c]` ends it, `*` is anything else.
     fn check(script: &str, result: Option<&str>, said: Option<&str>) {
         let receipt = Receipt { prompt_id: "A".into(), last_event_id: 0, event_epoch: "e".into() };
         let prompt = Prompt { content: "[]".into(), ..Prompt::default() };
-        let mut turn = Turn::new(Entry::new(prompt, receipt, 0).unwrap(), 0);
+        let mut turn = Turn::new(Entry::new(prompt, receipt, Moment::of(0)).unwrap(), Moment::of(0));
         for word in script.split_whitespace() {
             turn.hear(&match word {
                 "*" => Speech::Other,
@@ -197,7 +199,7 @@ mod tests {
     fn turn() -> Turn {
         let receipt = Receipt { prompt_id: "A".into(), last_event_id: 0, event_epoch: "e".into() };
         let prompt = Prompt { content: "[]".into(), ..Prompt::default() };
-        Turn::new(Entry::new(prompt, receipt, 5).unwrap(), 10)
+        Turn::new(Entry::new(prompt, receipt, Moment::of(5)).unwrap(), Moment::of(10))
     }
 
     #[test]
@@ -212,10 +214,11 @@ mod tests {
     #[test]
     fn a_cancel_is_noted_with_the_time_the_turn_had_run() {
         assert_eq!(turn().cancel_note(), None);
-        let note = Turn { cancelled_at_ms: Some(25), ..turn() }.cancel_note();
+        let note = Turn { cancelled: Some(Moment::of(25)), ..turn() }.cancel_note();
         assert_eq!(note, Some(CancelNote { cancelled_at_ms: 25, elapsed_ms: 15 }));
-        let clock_went_back = Turn { cancelled_at_ms: Some(3), ..turn() }.cancel_note();
-        assert_eq!(clock_went_back.map(|note| note.elapsed_ms), Some(0));
+        let clock_was_set_back = Moment { at_ms: 3, steady: Steady(25) };
+        let note = Turn { cancelled: Some(clock_was_set_back), ..turn() }.cancel_note();
+        assert_eq!(note, Some(CancelNote { cancelled_at_ms: 3, elapsed_ms: 15 }));
     }
 
     #[test]

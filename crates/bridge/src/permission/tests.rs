@@ -11,6 +11,7 @@ fn open(request_id: &str, prompt_id: Option<&str>) -> Open {
         about: About { request_id: request_id.into(), prompt_id: prompt_id.map(PromptId::from), originator: None },
         created_at_ms: 5,
         expires_at_ms: None,
+        due: None,
         ask: Ask {
             agent_request: RequestId::string("r"),
             tool_call: "{}".into(),
@@ -77,10 +78,10 @@ fn what_nobody_decides_in_time_is_rejected_once_or_cancelled_where_the_agent_off
 fn the_request_that_expires_first_is_due_first() {
     let mut permissions = Permissions::default();
     assert!(permissions.due().is_none());
-    for (request_id, expires_at_ms) in [("never", None), ("later", Some(30)), ("sooner", Some(20))] {
-        permissions.open(Open { expires_at_ms, ..open(request_id, None) });
+    for (request_id, due) in [("never", None), ("later", Some(Steady(30))), ("sooner", Some(Steady(20)))] {
+        permissions.open(Open { due, ..open(request_id, None) });
     }
-    assert_eq!(permissions.due().map(|(at_ms, id)| (at_ms, &**id)), Some((20, "sooner")));
+    assert_eq!(permissions.due().map(|(due, id)| (due, &**id)), Some((Steady(20), "sooner")));
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl Session {
             return;
         }
         self.cancel_drained(step);
-        let stopping = self.turn.as_ref().is_some_and(|turn| turn.over || turn.cancelled_at_ms.is_some());
+        let stopping = self.turn.as_ref().is_some_and(|turn| turn.over || turn.cancelled.is_some());
         if stopping || self.is_replacing() || self.open().is_err() || !self.permissions.has_room() {
             return step.tell(Tell::Ruling(Ruling::cancelled(ask.agent_request)));
         }
@@ -43,8 +43,9 @@ impl Session {
         step.publish(prompt_id.clone(), originator.clone(), news);
         let ballot = Ballot::new(self.mediation.policy, originator.as_ref(), registered);
         let about = About { request_id, prompt_id, originator };
-        let expires_at_ms = response_timeout_ms.map(|ms| step.at_ms.saturating_add(ms));
-        self.permissions.open(Open { about, created_at_ms: step.at_ms, expires_at_ms, ask, ballot });
+        let expires_at_ms = response_timeout_ms.map(|ms| step.at.at_ms.saturating_add(ms));
+        let due = response_timeout_ms.map(|ms| step.at.steady.after(ms));
+        self.permissions.open(Open { about, created_at_ms: step.at.at_ms, expires_at_ms, due, ask, ballot });
         self.refuse_undecidable(step);
     }
 
@@ -70,7 +71,7 @@ impl Session {
 
     pub(super) fn vote(&mut self, request_id: &str, vote: &Vote, voter: &Voter, step: &mut Step) {
         let has_readers = self.has_readers();
-        let outcome = match self.permissions.vote(request_id, vote, voter, step.at_ms) {
+        let outcome = match self.permissions.vote(request_id, vote, voter, step.at.at_ms) {
             Voted::Resolved(resolved) => {
                 resolve(resolved, step);
                 VoteOutcome::Recorded
@@ -103,7 +104,7 @@ impl Session {
 
     /// Nobody decided in time.
     pub(super) fn expire_permission(&mut self, request_id: &str, step: &mut Step) {
-        if let Some(resolved) = self.permissions.expire(request_id, step.at_ms) {
+        if let Some(resolved) = self.permissions.expire(request_id, step.at.at_ms) {
             resolve(resolved, step);
         }
     }
@@ -120,7 +121,7 @@ impl Session {
     }
 
     pub(super) fn refuse_permissions(&mut self, which: impl Fn(&Open) -> bool, reason: Reason, step: &mut Step) {
-        for resolved in self.permissions.refuse(which, reason, step.at_ms) {
+        for resolved in self.permissions.refuse(which, reason, step.at.at_ms) {
             resolve(resolved, step);
         }
     }

@@ -33,7 +33,7 @@ impl Session {
         }
         self.record_wish(step);
         match self.turn.as_ref().filter(|turn| !turn.over) {
-            Some(turn) if turn.cancelled_at_ms.is_some() => {}
+            Some(turn) if turn.cancelled.is_some() => {}
             Some(turn) => {
                 let prompt_id = turn.entry.prompt_id.clone();
                 step.publish(Some(prompt_id), by, News::PromptCancelled { forward_failed: false });
@@ -60,8 +60,8 @@ impl Session {
 
     /// Tells the agent once to stop, and decides for it what it may be waiting for.
     pub(super) fn write_cancel(&mut self, step: &mut Step) {
-        let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled_at_ms.is_none()) else { return };
-        turn.cancelled_at_ms = Some(step.at_ms);
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled.is_none()) else { return };
+        turn.cancelled = Some(step.at);
         let prompt_id = turn.entry.prompt_id.clone();
         let reason = if turn.over { Reason::DeadlineExceeded } else { Reason::PromptCancelled };
         step.tell(Tell::Cancel);
@@ -93,7 +93,7 @@ impl Session {
         let Some(turn) = self.turn.as_mut().filter(running) else { return false };
         (turn.removed, turn.stop_wanted) = (true, true);
         let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
-        let cancel_is_news = turn.cancelled_at_ms.is_none();
+        let cancel_is_news = turn.cancelled.is_none();
         self.record_wish(step);
         if cancel_is_news {
             step.publish(Some(prompt_id.clone()), by, News::PromptCancelled { forward_failed: false });

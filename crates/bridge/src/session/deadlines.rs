@@ -30,7 +30,7 @@ impl Session {
                 ..expired(&turn.entry, Expiry { deadline, state: PromptState::Running })
             };
             self.end_turn(&turn, outcome, step);
-            let cancel_is_news = turn.cancelled_at_ms.is_none();
+            let cancel_is_news = turn.cancelled.is_none();
             let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
             turn.over = true;
             self.turn = Some(turn);

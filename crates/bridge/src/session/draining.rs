@@ -10,15 +10,16 @@
 
 use super::{Phase, Session};
 use crate::effect::Step;
+use crate::moment::Steady;
 use crate::{FlushOrigin, Reason};
 
 impl Session {
     /// The daemon is stopping. Being told so twice, a session waits for nothing.
     pub(super) fn shut_down(&mut self, step: &mut Step) {
-        let latest_ms = step.at_ms.saturating_add(self.timeouts.drain_ms());
-        let settle_until_ms = match self.phase {
-            Phase::Open => latest_ms,
-            Phase::Closing { settle_until_ms, .. } => settle_until_ms.min(latest_ms),
+        let latest = step.at.steady.after(self.timeouts.drain_ms());
+        let settle_until = match self.phase {
+            Phase::Open => latest,
+            Phase::Closing { settle_until, .. } => settle_until.min(latest),
             Phase::Draining { .. } => return self.die_with_daemon(step),
             Phase::Ending { .. } | Phase::Over => return,
         };
@@ -26,8 +27,8 @@ impl Session {
             return self.die_with_daemon(step);
         }
         let is_stuck = !self.permissions.pending().is_empty();
-        let cancel_at_ms = step.at_ms.saturating_add(self.timeouts.answer_ms);
-        self.phase = Phase::Draining { cancel_at_ms, settle_until_ms };
+        let cancel_at = step.at.steady.after(self.timeouts.answer_ms);
+        self.phase = Phase::Draining { cancel_at, settle_until };
         self.refuse_permissions(|_| true, Reason::Flushed(FlushOrigin::DaemonShutdown), step);
         self.flush_queue(FlushOrigin::DaemonShutdown, step);
         if is_stuck {
@@ -40,15 +41,15 @@ impl Session {
     }
 
     /// When the turn is told to cancel, if it is yet to be.
-    pub(super) fn drain_cancel_ms(&self) -> Option<u64> {
-        let Phase::Draining { cancel_at_ms, .. } = self.phase else { return None };
-        let is_untold = self.turn.as_ref().is_some_and(|turn| !turn.over && turn.cancelled_at_ms.is_none());
-        is_untold.then_some(cancel_at_ms)
+    pub(super) fn drain_cancel(&self) -> Option<Steady> {
+        let Phase::Draining { cancel_at, .. } = self.phase else { return None };
+        let is_untold = self.turn.as_ref().is_some_and(|turn| !turn.over && turn.cancelled.is_none());
+        is_untold.then_some(cancel_at)
     }
 
     /// The turn has had its time to answer undisturbed, or cannot use it.
     pub(super) fn cancel_drained(&mut self, step: &mut Step) {
-        if self.drain_cancel_ms().is_some() {
+        if self.drain_cancel().is_some() {
             self.turn.iter_mut().for_each(|turn| turn.stopped_by = Some(FlushOrigin::DaemonShutdown));
             self.write_cancel(step);
         }

@@ -41,7 +41,7 @@ impl Outcome {
             Answer::Settled { branch_point, .. } => (branch_point.clone(), None),
             Answer::Failed { input_written, .. } => (None, *input_written),
         };
-        let terminal = judge(answer, turn.cancelled_at_ms.is_some());
+        let terminal = judge(answer, turn.cancelled.is_some());
         let input_written = said.unwrap_or_else(|| written_when_answered(turn, answer));
         Self { terminal, input_written, branch_point, cause: Cause::Answered }
     }
@@ -75,7 +75,7 @@ impl Session {
                 self.turn_error = Some(TurnError { message: message.clone(), code: code.clone() });
             }
         }
-        let ended = Ended { expiry, ..ended(entry, turn, &terminal, input_written, step.at_ms) };
+        let ended = Ended { expiry, ..ended(entry, turn, &terminal, input_written, step.at.at_ms) };
         self.overlay.insert(ended, Some(entry.admission.clone()));
         let news = match public {
             Terminal::Error { message, code } => News::TurnError { message, code, input_written, expiry },
@@ -99,7 +99,7 @@ impl Session {
 
     /// Ends a turn that was answered.
     pub(super) fn conclude(&mut self, turn: &Turn, outcome: Outcome, step: &mut Step) {
-        if matches!(outcome.terminal, Terminal::Error { .. }) && turn.cancelled_at_ms.is_none() {
+        if matches!(outcome.terminal, Terminal::Error { .. }) && turn.cancelled.is_none() {
             let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
             step.publish(Some(prompt_id), originator, News::PromptCancelled { forward_failed: true });
         }
@@ -132,11 +132,11 @@ impl Session {
         let input_written = if vanished { InputWritten::Maybe } else { turn.input_written() };
         let cancelled = |forward_failed| News::PromptCancelled { forward_failed };
         let (prompt_id, originator) = (turn.entry.prompt_id.clone(), turn.entry.originator.clone());
-        if origin == FlushOrigin::ChannelClosed && turn.cancelled_at_ms.is_none() {
+        if origin == FlushOrigin::ChannelClosed && turn.cancelled.is_none() {
             step.publish(Some(prompt_id.clone()), originator.clone(), cancelled(true));
         }
         self.end_turn(turn, Outcome::flushed(origin, input_written), step);
-        let is_news = turn.cancelled_at_ms.is_none() || turn.stopped_by == Some(FlushOrigin::DaemonShutdown);
+        let is_news = turn.cancelled.is_none() || turn.stopped_by == Some(FlushOrigin::DaemonShutdown);
         if origin == FlushOrigin::DaemonShutdown && is_news {
             step.publish(Some(prompt_id), originator, cancelled(false));
         }
@@ -156,14 +156,14 @@ impl Session {
             return step.reply(Reply::NotOpen(not_open));
         }
         step.reply(Reply::Done);
-        let settle_until_ms = step.at_ms.saturating_add(self.timeouts.settle_ms);
-        self.phase = Phase::Closing { settle_until_ms, farewell };
+        let settle_until = step.at.steady.after(self.timeouts.settle_ms);
+        self.phase = Phase::Closing { settle_until, farewell };
         self.refuse_permissions(|_| true, Reason::Flushed(FlushOrigin::SessionClosed), step);
         self.conclude_settling(step);
         self.flush_queue(FlushOrigin::SessionClosed, step);
         match &mut self.turn {
             Some(turn) if !turn.over => {
-                if turn.cancelled_at_ms.is_none() {
+                if turn.cancelled.is_none() {
                     turn.stopped_by = Some(FlushOrigin::SessionClosed);
                 }
                 self.write_cancel(step);
@@ -224,7 +224,7 @@ impl Session {
     }
 
     fn ending(&self, farewell: Option<News>, step: &Step) -> Phase {
-        Phase::Ending { until_ms: step.at_ms.saturating_add(self.timeouts.end_ms), farewell }
+        Phase::Ending { until: step.at.steady.after(self.timeouts.end_ms), farewell }
     }
 
     /// The agent's stream has ended, whoever wanted it.
@@ -273,8 +273,8 @@ fn ended(entry: &Entry, turn: Option<&Turn>, terminal: &Terminal, written: Input
         prompt_text: Some(entry.text.clone()),
         result_text: turn.filter(|_| completed).and_then(Turn::result_text),
         partial_text: turn.filter(|_| !completed).and_then(Turn::partial_text),
-        queued_at_ms: Some(entry.queued_at_ms),
-        started_at_ms: turn.map(|turn| turn.started_at_ms),
+        queued_at_ms: Some(entry.queued.at_ms),
+        started_at_ms: turn.map(|turn| turn.started.at_ms),
         ended_at_ms: at_ms,
         originator: entry.originator.as_deref().map(str::to_owned),
         terminal: terminal.clone(),

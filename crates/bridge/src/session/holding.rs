@@ -24,7 +24,7 @@ impl Session {
             return step.reply(Reply::NotHeld(error));
         }
         self.held = Some(meanwhile);
-        self.active_at_ms = step.at_ms;
+        self.active_at_ms = step.at.at_ms;
         step.reply(Reply::Held { at_ms: self.ledger_ms + 1 });
         self.ledger_ms += 2;
     }

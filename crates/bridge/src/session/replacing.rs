@@ -12,6 +12,7 @@ use super::{Phase, Session};
 use crate::effect::{Step, Tell};
 use crate::event::{News, StopCause};
 use crate::input::Input;
+use crate::moment::Steady;
 use crate::outcome::Answer;
 use crate::prompt::PromptId;
 use crate::succession::Succession;
@@ -24,7 +25,7 @@ pub(super) enum Replacing {
     #[default]
     No,
     /// The host was asked for it, and has until then to answer.
-    Asked { until_ms: u64, culprit: Culprit },
+    Asked { until: Steady, culprit: Culprit },
     /// The running turn's agent cannot be replaced.
     Kept,
 }
@@ -43,25 +44,25 @@ impl Session {
     }
 
     /// The next time at which something is due about the agent's place.
-    pub(super) fn next_replacement(&self) -> Option<(u64, Input)> {
+    pub(super) fn next_replacement(&self) -> Option<(Steady, Input)> {
         match &self.replacing {
-            Replacing::Asked { until_ms, .. } => Some((*until_ms, Input::ReplaceOver)),
-            Replacing::No => self.grace_until_ms().map(|at_ms| (at_ms, Input::GraceOver)),
+            Replacing::Asked { until, .. } => Some((*until, Input::ReplaceOver)),
+            Replacing::No => self.grace_until().map(|until| (until, Input::GraceOver)),
             Replacing::Kept => None,
         }
     }
 
-    fn grace_until_ms(&self) -> Option<u64> {
+    fn grace_until(&self) -> Option<Steady> {
         let turn = self
             .turn
             .as_ref()
             .filter(|turn| turn.stop_wanted || !self.queue.is_empty() || !self.steering.is_empty())?;
-        Some(turn.cancelled_at_ms?.saturating_add(self.timeouts.grace_ms))
+        Some(turn.cancelled?.steady.after(self.timeouts.grace_ms))
     }
 
     /// The agent had time enough to stop.
     pub(super) fn stop_waiting_for_obedience(&mut self, step: &mut Step) {
-        let due = self.grace_until_ms().is_some_and(|at_ms| at_ms <= step.at_ms);
+        let due = self.grace_until().is_some_and(|until| until <= step.at.steady);
         if !due || !matches!(self.phase, Phase::Open) || !matches!(self.replacing, Replacing::No) {
             return;
         }
@@ -71,8 +72,8 @@ impl Session {
         // What the old agent has asked is answered before the request, so that no answer comes behind it and reaches the new one.
         self.refuse_permissions(|_| true, Reason::AgentReplaced, step);
         step.tell(Tell::Replace { prompt_id: prompt_id.clone() });
-        let until_ms = step.at_ms.saturating_add(self.timeouts.replace_ms());
-        self.replacing = Replacing::Asked { until_ms, culprit: Culprit { prompt_id, originator, reason } };
+        let until = step.at.steady.after(self.timeouts.replace_ms());
+        self.replacing = Replacing::Asked { until, culprit: Culprit { prompt_id, originator, reason } };
     }
 
     /// The host has answered.

@@ -10,6 +10,7 @@ use super::{Phase, Session};
 use crate::AdmitError;
 use crate::effect::{Effect, Reply, Step, Tell};
 use crate::event::News;
+use crate::moment::Moment;
 use crate::prompt::{Prompt, Receipt};
 use crate::queue::Entry;
 use crate::steering::Steered;
@@ -35,14 +36,14 @@ pub(crate) struct Said {
 
 impl Session {
     pub(super) fn steer(&mut self, prompt: Prompt, receipt: Receipt, step: &mut Step) {
-        let steered = self.steerable(prompt, receipt, step.at_ms);
+        let steered = self.steerable(prompt, receipt, step.at);
         match steered {
             Err(error) => step.reply(Reply::NotAdmitted(error)),
             Ok(Err(steered)) => step.reply(Reply::Steered(steered)),
             Ok(Ok(entry)) => {
-                self.active_at_ms = step.at_ms;
+                self.active_at_ms = step.at.at_ms;
                 step.reply(Reply::Steered(Steered::Accepted(entry.admission.receipt.clone())));
-                let news = News::PendingAdded { text: entry.text.clone(), queued_at_ms: entry.queued_at_ms };
+                let news = News::PendingAdded { text: entry.text.clone(), queued_at_ms: entry.queued.at_ms };
                 step.publish(Some(entry.prompt_id.clone()), entry.originator.clone(), news);
                 self.steering.push(entry);
             }
@@ -50,7 +51,7 @@ impl Session {
     }
 
     /// The message that will wait; or the answer to one that will not.
-    fn steerable(&self, prompt: Prompt, receipt: Receipt, at_ms: u64) -> Result<Result<Entry, Steered>, AdmitError> {
+    fn steerable(&self, prompt: Prompt, receipt: Receipt, at: Moment) -> Result<Result<Entry, Steered>, AdmitError> {
         self.open()?;
         let said = self.steering.admission(&receipt.prompt_id);
         if let Some(admission) = said.or_else(|| self.admission(&receipt.prompt_id)) {
@@ -64,14 +65,14 @@ impl Session {
         if !self.takes_words() {
             return Ok(Err(Steered::Idle));
         }
-        let mut entry = self.entry(Prompt { witnessed: false, ..prompt }, receipt, at_ms)?;
+        let mut entry = self.entry(Prompt { witnessed: false, ..prompt }, receipt, at)?;
         entry.waited = true;
         Ok(Ok(entry))
     }
 
     /// Whether a turn runs that somebody waits for and that nobody wants to stop.
     fn takes_words(&self) -> bool {
-        let runs = self.turn.as_ref().is_some_and(|turn| !turn.over && turn.cancelled_at_ms.is_none());
+        let runs = self.turn.as_ref().is_some_and(|turn| !turn.over && turn.cancelled.is_none());
         runs && !self.is_replacing() && matches!(self.phase, Phase::Open)
     }
 
@@ -109,7 +110,7 @@ impl Session {
     /// No turn takes them any more: each message becomes a prompt.
     pub(super) fn promote(&mut self, step: &mut Step) {
         for mut entry in self.steering.promote() {
-            entry.queued_at_ms = step.at_ms;
+            entry.queued = step.at;
             step.push(Effect::RecordAdmission { prompt_id: entry.prompt_id.clone(), at_ms: self.ledger_ms });
             self.queue.push(entry);
         }

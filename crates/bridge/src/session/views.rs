@@ -2,6 +2,7 @@
 
 use super::{Phase, Session};
 use crate::input::Input;
+use crate::moment::Steady;
 use crate::overlay::{Ended, TurnView};
 use crate::queue::{Admitted, Entry};
 use crate::status::Status;
@@ -10,37 +11,37 @@ use crate::turn::Turn;
 use crate::{InputWritten, LivePrompt, PendingPrompt, PromptState, Source, Title};
 
 impl Session {
-    /// What happens next by itself, and when (epoch milliseconds), if nothing else happens before.
-    pub(crate) fn due(&self) -> Option<(u64, Input)> {
+    /// What happens next by itself, and when, if nothing else happens before.
+    pub(crate) fn due(&self) -> Option<(Steady, Input)> {
         match &self.phase {
             Phase::Open => {
                 let own = self.next_deadline().into_iter().chain(self.next_denial()).chain(self.pause_end());
-                own.chain(self.next_replacement()).min_by_key(|(at_ms, _)| *at_ms)
+                own.chain(self.next_replacement()).min_by_key(|(due, _)| *due)
             }
-            Phase::Closing { settle_until_ms, .. } => Some((*settle_until_ms, Input::SettleOver)),
-            Phase::Draining { settle_until_ms, .. } => {
-                let chance = self.drain_cancel_ms().map(|at_ms| (at_ms, Input::ChanceOver));
+            Phase::Closing { settle_until, .. } => Some((*settle_until, Input::SettleOver)),
+            Phase::Draining { settle_until, .. } => {
+                let chance = self.drain_cancel().map(|due| (due, Input::ChanceOver));
                 let own = chance.into_iter().chain(self.pause_end());
-                own.chain([(*settle_until_ms, Input::SettleOver)]).min_by_key(|(at_ms, _)| *at_ms)
+                own.chain([(*settle_until, Input::SettleOver)]).min_by_key(|(due, _)| *due)
             }
-            Phase::Ending { until_ms, .. } => Some((*until_ms, Input::EndOver)),
+            Phase::Ending { until, .. } => Some((*until, Input::EndOver)),
             Phase::Over => None,
         }
     }
 
-    fn next_deadline(&self) -> Option<(u64, Input)> {
-        let running = self.turn.iter().filter(|turn| !turn.over).map(|turn| (&turn.entry, Some(turn.started_at_ms)));
-        let deadline = |(entry, started_at_ms): (&Entry, Option<u64>)| {
-            let (at_ms, deadline) = entry.clocks.next(entry.queued_at_ms, started_at_ms)?;
-            Some((at_ms, Input::DeadlineExpired { prompt_id: entry.prompt_id.clone(), deadline }))
+    fn next_deadline(&self) -> Option<(Steady, Input)> {
+        let running = self.turn.iter().filter(|turn| !turn.over).map(|turn| (&turn.entry, Some(turn.started.steady)));
+        let deadline = |(entry, started): (&Entry, Option<Steady>)| {
+            let (due, deadline) = entry.clocks.next(entry.queued.steady, started)?;
+            Some((due, Input::DeadlineExpired { prompt_id: entry.prompt_id.clone(), deadline }))
         };
         let waiting = self.queue.iter().map(|entry| (entry, None));
-        running.chain(waiting).filter_map(deadline).min_by_key(|(at_ms, _)| *at_ms)
+        running.chain(waiting).filter_map(deadline).min_by_key(|(due, _)| *due)
     }
 
-    fn next_denial(&self) -> Option<(u64, Input)> {
-        let (at_ms, request_id) = self.permissions.due()?;
-        Some((at_ms, Input::PermissionExpired { request_id: request_id.clone() }))
+    fn next_denial(&self) -> Option<(Steady, Input)> {
+        let (due, request_id) = self.permissions.due()?;
+        Some((due, Input::PermissionExpired { request_id: request_id.clone() }))
     }
 
     /// Nothing can happen any more.

@@ -11,7 +11,6 @@
 //!
 //! A session that is not open waits for no witness, and for no pause; but see `draining.rs`.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use acp::Speech;
@@ -22,6 +21,7 @@ use crate::effect::{Reply, Step, Told, Word};
 use crate::event::News;
 use crate::input::Input;
 use crate::limits::{HEARD_USER_MESSAGES_MAX, LATE_WORDS_MS, OPENING_WORDS_MS};
+use crate::moment::Steady;
 use crate::outcome::Answer;
 use crate::prompt::PromptId;
 use crate::queue::Entry;
@@ -36,9 +36,8 @@ pub(super) struct Witnessing {
     asked: Option<Asked>,
     /// The turn that the agent has answered, whose witness is told of the outcome.
     settling: Option<Settling>,
-    /// The pause behind the last answer, or behind what else made the agent speak, from its beginning to its end. A clock that is set back
-    /// to before it has none to wait for.
-    pub(super) pause_ms: Range<u64>,
+    /// The pause behind the last answer, or behind what else made the agent speak, until its end.
+    pub(super) pause_until: Steady,
     /// The last turn that was settled.
     baseline: Baseline,
 }
@@ -61,9 +60,9 @@ struct Settling {
 }
 
 impl Witnessing {
-    /// Of a session that is opened at that time.
-    pub(super) fn new(at_ms: u64) -> Self {
-        Self { asked: None, settling: None, pause_ms: pause(at_ms, OPENING_WORDS_MS), baseline: Baseline::default() }
+    /// Of a session that is opened then.
+    pub(super) fn new(at: Steady) -> Self {
+        Self { asked: None, settling: None, pause_until: at.after(OPENING_WORDS_MS), baseline: Baseline::default() }
     }
 }
 
@@ -94,7 +93,7 @@ impl Session {
         if self.witnessing.asked.as_ref().is_none_or(|asked| asked.prompt_id != prompt_id) {
             self.witnessing.asked = Some(Asked { prompt_id, told: false });
         }
-        if self.witnessing.pause_ms.contains(&step.at_ms) {
+        if self.is_pausing(step) {
             return;
         }
         if let Some(asked) = self.witnessing.asked.as_mut().filter(|asked| !asked.told) {
@@ -111,24 +110,25 @@ impl Session {
 
     /// A longer pause that has begun already is not cut short.
     fn begin_pause(&mut self, step: &Step, length_ms: u64) {
-        let begun = &mut self.witnessing.pause_ms;
-        let until_ms = if begun.contains(&step.at_ms) { begun.end } else { 0 };
-        let pause_ms = pause(step.at_ms, length_ms);
-        *begun = pause_ms.start..pause_ms.end.max(until_ms);
+        let until = step.at.steady.after(length_ms);
+        self.witnessing.pause_until = self.witnessing.pause_until.max(until);
+    }
+
+    fn is_pausing(&self, step: &Step) -> bool {
+        step.at.steady < self.witnessing.pause_until
     }
 
     /// When the pause is over, if anything waits for that.
-    pub(super) fn pause_end(&self) -> Option<(u64, Input)> {
-        let Witnessing { asked, settling, pause_ms, .. } = &self.witnessing;
+    pub(super) fn pause_end(&self) -> Option<(Steady, Input)> {
+        let Witnessing { asked, settling, pause_until, .. } = &self.witnessing;
         let waits = asked.as_ref().is_some_and(|asked| !asked.told);
         let waits = waits || settling.as_ref().is_some_and(|settling| !settling.told);
-        waits.then_some((pause_ms.end, Input::PauseOver))
+        waits.then_some((*pause_until, Input::PauseOver))
     }
 
     /// What waited for the end of the pause goes on.
     pub(super) fn end_pause(&mut self, step: &mut Step) {
-        if !self.witnessing.pause_ms.contains(&step.at_ms) && matches!(self.phase, Phase::Open | Phase::Draining { .. })
-        {
+        if !self.is_pausing(step) && matches!(self.phase, Phase::Open | Phase::Draining { .. }) {
             self.tell_settling(step);
             self.dispatch_next(step);
         }
@@ -233,7 +233,7 @@ impl Session {
     pub(super) fn confirm(&mut self, prompt_id: &str, step: &mut Step) {
         let is_meant = |settling: &mut Settling| settling.told && *settling.turn.entry.prompt_id == *prompt_id;
         if let Some(Settling { turn, outcome, .. }) = self.witnessing.settling.take_if(is_meant) {
-            self.active_at_ms = step.at_ms;
+            self.active_at_ms = step.at.at_ms;
             self.conclude(&turn, outcome, step);
             self.dispatch_next(step);
             self.leave_when_drained(step);
@@ -248,13 +248,9 @@ impl Session {
     }
 }
 
-fn pause(at_ms: u64, length_ms: u64) -> Range<u64> {
-    at_ms..at_ms.saturating_add(length_ms)
-}
-
 /// A sign of the agent in a turn.
 pub(super) fn hear_sign(turn: &mut Turn, step: &mut Step) {
-    let is_first = turn.heard_at_ms.replace(step.at_ms).is_none();
+    let is_first = turn.heard_at_ms.replace(step.at.at_ms).is_none();
     if is_first && turn.entry.witnessed && !turn.over {
         step.witness(turn.entry.prompt_id.clone(), Word::HeardUpdate);
     }

@@ -97,18 +97,15 @@ async fn read(live: &Live, reader: &mut (dyn AsyncRead + Send + Unpin), buffer: 
 }
 
 fn due_in(live: &Live) -> Option<Duration> {
-    let (due_at_ms, _) = live.state.lock().machine.due()?;
-    Some(Duration::from_millis(due_at_ms.saturating_sub(live.clock.now_ms())))
+    let (due, _) = live.state.lock().machine.due()?;
+    Some(Duration::from_millis(due.since(live.clock.steady())))
 }
 
 /// Lets everything happen that is due by now.
 fn settle_due(live: &Live) {
-    let now_ms = live.clock.now_ms();
+    let (now_ms, now) = (live.clock.now_ms(), live.clock.steady());
     let mut state = live.state.lock();
-    while let Some((due_at_ms, input)) = state.machine.due() {
-        if due_at_ms > now_ms {
-            return;
-        }
+    while let Some((_, input)) = state.machine.due().filter(|(due, _)| *due <= now) {
         live.step_locked(&mut state, input, now_ms);
     }
 }

@@ -130,10 +130,10 @@ impl Live {
     }
 
     pub(super) fn step_locked(&self, state: &mut State, input: Input, at_ms: u64) -> Option<Reply> {
-        let due = state.machine.due().map(|(at_ms, _)| at_ms);
+        let due = state.machine.due().map(|(due, _)| due);
         let was_busy = state.machine.is_busy();
         let (mut reply, mut endings) = (None, 0);
-        for effect in state.machine.step(input, at_ms) {
+        for effect in state.machine.step(input, self.clock.moment(at_ms)) {
             match effect {
                 Effect::RecordAdmission { prompt_id, at_ms } => {
                     self.ledger.admitted(&Admission { session_id: &self.id, prompt_id: &prompt_id, at_ms });
@@ -162,7 +162,7 @@ impl Live {
             // Whoever wakes takes the lock before it looks, and finds the whole step done.
             self.endings.send_modify(|count| *count += endings.max(1));
         }
-        if state.machine.due().map(|(at_ms, _)| at_ms) != due || state.machine.is_over() {
+        if state.machine.due().map(|(due, _)| due) != due || state.machine.is_over() {
             self.alarm.notify_one();
         }
         reply

@@ -202,7 +202,7 @@ impl Opened {
                 options.timeouts,
                 options.mediation,
                 // What the agent says from its answer on is listened for from here on.
-                now_ms,
+                options.clock.moment(now_ms),
             ),
             agent: AgentSession {
                 id: agent_session_id,

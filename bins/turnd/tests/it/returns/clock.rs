@@ -102,3 +102,17 @@ fn scenario_64_a_deadline_is_not_late_by_what_the_clock_was_set_back_while_there
         assert_eq!(prompts(&world), 3);
     }
 }
+
+#[test]
+fn a_prompt_that_is_no_request_and_what_waits_behind_it_are_not_held_up_either() {
+    let mut world = clocked();
+    let session = world.session();
+    let asked = json!({ "prompt": [{ "type": "text", "text": "hang" }], "deadlineMs": TIMEOUT_MS }).to_string();
+    let (status, hangs) = world.call("POST", &format!("/session/{session}/prompt"), &asked);
+    assert_eq!(status, 202, "{hangs}");
+    let behind = world.prompt(&session, "hello");
+    world.until_chunk(&session, hangs["promptId"].as_str().unwrap());
+    set_back_an_hour(&world);
+    assert_eq!(world.settle(&session, &behind)["resultText"], "echo: hello");
+    assert!(world.ledger(&session).contains("prompt_deadline_exceeded"));
+}

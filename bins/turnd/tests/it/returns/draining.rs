@@ -196,7 +196,7 @@ fn a_daemon_that_is_killed_while_it_stops_has_lost_nothing_of_what_its_host_goes
 #[test]
 fn an_outcome_that_waits_for_its_store_is_told_once_though_the_daemon_ends() {
     let mut world = world();
-    world.restart_failing("before:terminal=busy*3");
+    world.restart_failing("before:terminal=busy*4");
     let session = world.session();
     submit(&mut world, &session, "X", "slow 500");
     assert_eq!(world.terminate(), Some(0));

@@ -71,6 +71,20 @@ fn an_interrupt_reaches_the_agent_of_an_earlier_life_once_and_what_it_comes_to_i
     sent(&world, 2);
 }
 
+/// Its turn is looked at twice a second until it is over; the daemon passes on one wish once, and its host tells it once whatever it is told.
+#[test]
+fn an_agent_of_an_earlier_life_that_does_not_listen_hears_of_an_interrupt_once() {
+    let mut world = World::journaled(&["--linger-ms", "60000"]);
+    let session = world.session();
+    submit(&mut world, &session, "X", "deaf 8000");
+    sent(&world, 1);
+    world.kill_daemon();
+    assert_eq!(told(&cancel(&mut world, "X", &json!({ "interrupt": true }))), "cancelled client_cancel yes");
+    let over = with_late_outcome(&mut world, "X");
+    assert_eq!((told(&over).as_str(), late(&over).as_str()), ("cancelled client_cancel yes", "aborted turn_cancelled"));
+    assert_eq!(interrupts(&world), 1);
+}
+
 #[test]
 fn what_a_turn_of_an_earlier_life_comes_to_behind_a_cancel_or_a_deadline_is_shown_beside_the_end() {
     let mut world = World::journaled(&["--linger-ms", "60000"]);

@@ -26,6 +26,7 @@
 //! | `join c`, `leave c` | a client is registered, and is gone |
 //! | `wait 300` | time passes, and what is due happens |
 //! | `tick 300` | time passes, and nobody looks at what is due |
+//! | `clock -300`, `clock 300` | somebody sets the wall clock, back or forward; no time passes |
 //! | `runover A` | A's run deadline is said to have come, as it may be by a clock that is late |
 //! | `hold`, `shut` | somebody keeps the session still; and what is submitted meanwhile is refused |
 //! | `rewound`, `release` | whoever does has taken the conversation back, and is done |
@@ -45,6 +46,7 @@ use acp::Speech;
 use crate::incoming::{Ask, Offer, Update};
 use crate::input::Input;
 use crate::limits::Timeouts;
+use crate::moment::{Moment, Steady};
 use crate::outcome::{Answer, HostWord};
 use crate::prompt::{Prompt, Receipt};
 use crate::session::Session;
@@ -71,6 +73,8 @@ pub(super) const TIMEOUTS: Timeouts = Timeouts {
 pub(super) struct Play {
     pub(super) session: Session,
     pub(super) now_ms: u64,
+    /// By how much the wall clock was set since.
+    set_ms: i64,
     clients: BTreeSet<Arc<str>>,
 }
 
@@ -83,13 +87,18 @@ impl Play {
     pub(super) fn under(mediation: Mediation) -> Self {
         // The pause behind its opening is over.
         let mut play = Self::opened(mediation);
-        play.session.witnessing.pause_ms = 0..0;
+        play.session.witnessing.pause_until = Steady(0);
         play
     }
 
     /// A session that has gone live just now.
     pub(super) fn opened(mediation: Mediation) -> Self {
-        Self { session: Session::new(5, TIMEOUTS, mediation, 0), now_ms: 0, clients: BTreeSet::new() }
+        Self {
+            session: Session::new(5, TIMEOUTS, mediation, Moment::of(0)),
+            now_ms: 0,
+            set_ms: 0,
+            clients: BTreeSet::new(),
+        }
     }
 
     /// Lets one statement happen.
@@ -110,19 +119,27 @@ impl Play {
                 self.now_ms += ms.parse::<u64>().unwrap();
                 return Vec::new();
             }
+            ["clock", ms] => {
+                self.set_ms += ms.parse::<i64>().unwrap();
+                return Vec::new();
+            }
             _ => {}
         }
         let input = self.input(&words);
-        self.session.step(input, self.now_ms)
+        self.session.step(input, self.now())
+    }
+
+    fn now(&self) -> Moment {
+        Moment { at_ms: self.now_ms.saturating_add_signed(self.set_ms), steady: Steady(self.now_ms) }
     }
 
     /// Time passes; what comes due happens at its time.
     fn wait(&mut self, ms: u64) -> Vec<Effect> {
         let until_ms = self.now_ms + ms;
         let mut effects = Vec::new();
-        while let Some((due_at_ms, input)) = self.session.due().filter(|(due_at_ms, _)| *due_at_ms <= until_ms) {
-            self.now_ms = self.now_ms.max(due_at_ms);
-            effects.extend(self.session.step(input, self.now_ms));
+        while let Some((due, input)) = self.session.due().filter(|(due, _)| due.0 <= until_ms) {
+            self.now_ms = self.now_ms.max(due.0);
+            effects.extend(self.session.step(input, self.now()));
         }
         self.now_ms = until_ms;
         effects

@@ -347,6 +347,7 @@ fn statement() -> impl Strategy<Value = String> {
         1 => (request(), prop::sample::select(&["yes", "no", "cancelled"][..])).prop_map(|(id, vote)| format!("vote {id} {vote}")),
         2 => (0u64..800).prop_map(|ms| format!("wait {ms}")),
         1 => Just("wait 30000".to_owned()),
+        1 => prop_oneof![Just("clock -50000"), Just("clock 50000")].prop_map(str::to_owned),
         3 => fixed(&["replaced", "replaced", "kept", "needless", "noagent", "hostreplaced ?"]),
         1 => id().prop_map(|id| format!("alone {id}")),
         4 => fixed(&["hold", "shut", "release", "release", "rewound"]),

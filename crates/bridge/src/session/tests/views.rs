@@ -5,6 +5,7 @@ use acp::{Speech, Whose};
 
 use crate::incoming::Update;
 use crate::input::Input;
+use crate::moment::Moment;
 use crate::prompt::{Prompt, Receipt};
 use crate::{Clipped, Deadline, InputWritten, Mediation, PromptState, Terminal, Waiting};
 
@@ -18,13 +19,15 @@ fn due_under(mediation: Mediation, script: &str) -> Option<(u64, String)> {
     for statement in script.split(';') {
         play.act(statement);
     }
-    play.session.due().map(|(at_ms, input)| match input {
+    play.session.due().map(|(due, input)| (due.0, input)).map(|(at_ms, input)| match input {
         Input::DeadlineExpired { prompt_id, deadline: Deadline::Absolute } => (at_ms, format!("deadline {prompt_id}")),
         Input::DeadlineExpired { prompt_id, deadline: Deadline::Run } => (at_ms, format!("run {prompt_id}")),
         Input::GraceOver => (at_ms, "grace".to_owned()),
         Input::ReplaceOver => (at_ms, "replace".to_owned()),
         Input::SettleOver => (at_ms, "settle".to_owned()),
         Input::EndOver => (at_ms, "end".to_owned()),
+        Input::ChanceOver => (at_ms, "chance".to_owned()),
+        Input::PauseOver => (at_ms, "pause".to_owned()),
         Input::PermissionExpired { request_id } => (at_ms, format!("denial {request_id}")),
         other => panic!("{other:?} does not happen by itself"),
     })
@@ -71,6 +74,34 @@ fn the_grace_of_a_turn_is_due_when_somebody_waits_for_its_end() {
     assert_eq!(due("admit A; cancel; wait 30000"), Some((30_500, "replace".into())));
     assert_eq!(due("admit A; cancel; admit B 100"), Some((100, "deadline B".into())));
     assert_eq!(due("admit A; cancel; wait 30000; kept"), None);
+}
+
+#[test]
+fn nothing_is_due_sooner_or_later_because_somebody_sets_the_wall_clock() {
+    let timed = Mediation { response_timeout_ms: Some(100), ..Mediation::default() };
+    for script in [
+        "wait 50; admit A; wait 7; admit B 300",
+        "wait 50; admit A run 300; wait 7",
+        "admit A; wait 50; admit B run 300; settle A end_turn; wait 7",
+        "wait 50; admit A; wait 7; ask q; wait 7",
+        "wait 50; admit A; wait 7; cancel; wait 7",
+        "wait 50; admit A; cancel; wait 30000; wait 7",
+        "wait 50; admit A; wait 7; close; wait 7",
+        "wait 50; admit A; lost; wait 7",
+        "wait 50; witness A; go A; wait 7; shutdown; wait 7",
+        "wait 50; admit A; settle A end_turn; wait 7; witness B; wait 1",
+        "wait 50; admit A; steer B; wait 7; settle A end_turn; wait 7",
+    ] {
+        let expected = due_under(timed, script);
+        let statements: Vec<&str> = script.split(';').collect();
+        for place in 0..=statements.len() {
+            for set in ["clock -40", "clock 3600000"] {
+                let mut statements = statements.clone();
+                statements.insert(place, set);
+                assert_eq!(due_under(timed, &statements.join(";")), expected, "{statements:?}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -185,10 +216,13 @@ fn both_texts_of_a_turn_are_whole_up_to_their_bound_and_end_before_half_a_letter
         let mut play = Play::new();
         let receipt = Receipt { prompt_id: "A".into(), last_event_id: 0, event_epoch: "e".into() };
         let prompt = Prompt { content: "[]".into(), text: text.clone(), ..Prompt::default() };
-        play.session.step(Input::Admit { prompt, receipt }, 0);
+        play.session.step(Input::Admit { prompt, receipt }, Moment::of(0));
         let live = play.session.turn(None).live.unwrap().prompt_text;
         let (raw, speech) = ("{}".into(), Speech::Text(text));
-        play.session.step(Input::Updated(Update { raw, speech, state: None, message_id: None, whose: Whose::Own }), 0);
+        play.session.step(
+            Input::Updated(Update { raw, speech, state: None, message_id: None, whose: Whose::Own }),
+            Moment::of(0),
+        );
         play.act("settle A end_turn");
         let ended = play.session.turn(Some("A")).overlay.unwrap();
         let result = ended.result_text.unwrap();

@@ -4,7 +4,7 @@
 //! time, and whoever waits must not notice. So what becomes due is counted by a clock that never steps.
 
 /// Milliseconds by the clock that never steps. Its zero means nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Steady(pub(crate) u64);
 
 impl Steady {
@@ -20,7 +20,7 @@ impl Steady {
 }
 
 /// A time, by both clocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     /// The wall clock's, in epoch milliseconds: for dates.
     pub(crate) at_ms: u64,

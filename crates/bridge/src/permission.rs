@@ -53,7 +53,7 @@ pub struct PendingPermission {
     pub request_id: String,
     /// When it was asked, epoch milliseconds.
     pub created_at_ms: u64,
-    /// When it will be denied if nobody decides, epoch milliseconds.
+    /// When it will be denied if nobody decides, epoch milliseconds: the date that the wall clock gave it when it was asked.
     pub expires_at_ms: Option<u64>,
     /// The prompt that was running.
     pub prompt_id: Option<String>,

@@ -5,7 +5,7 @@ use acp::{Speech, Whose};
 
 use crate::incoming::Update;
 use crate::input::Input;
-use crate::moment::Moment;
+use crate::moment::{Moment, Steady};
 use crate::prompt::{Prompt, Receipt};
 use crate::{Clipped, Deadline, InputWritten, Mediation, PromptState, Terminal, Waiting};
 
@@ -19,7 +19,7 @@ fn due_under(mediation: Mediation, script: &str) -> Option<(u64, String)> {
     for statement in script.split(';') {
         play.act(statement);
     }
-    play.session.due().map(|(due, input)| (due.0, input)).map(|(at_ms, input)| match input {
+    play.session.due().map(|(Steady(at_ms), input)| match input {
         Input::DeadlineExpired { prompt_id, deadline: Deadline::Absolute } => (at_ms, format!("deadline {prompt_id}")),
         Input::DeadlineExpired { prompt_id, deadline: Deadline::Run } => (at_ms, format!("run {prompt_id}")),
         Input::GraceOver => (at_ms, "grace".to_owned()),
